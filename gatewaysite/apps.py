@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class GatewaysiteConfig(AppConfig):
+    name = "gatewaysite"
+    verbose_name = "Tollbar"

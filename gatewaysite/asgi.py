@@ -1,0 +1,57 @@
+"""The ASGI application: a front router that keeps the data plane out of Django's request cycle.
+
+It runs under uvicorn, granian, daphne and hypercorn. Servers that send lifespan events start and stop the data plane
+with them; under others it starts at the first request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gatewaysite.settings")
+
+from django.core.asgi import get_asgi_application
+
+django_application = get_asgi_application()
+
+from gatewaysite.data_plane import background_jobs, data_plane_config  # noqa: E402  (after django.setup)
+from proxy import runtime  # noqa: E402
+from proxy.consumers import ROUTES  # noqa: E402
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+runtime.configure(data_plane_config(), *background_jobs())
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Data-plane paths to their consumers, everything else to Django."""
+    kind = scope["type"]
+    if kind == "http":
+        consumer = ROUTES.get(scope["path"])
+        if consumer is not None and scope["method"] != "OPTIONS":
+            await consumer(scope, receive, send)
+        else:
+            await runtime.ensure_started()
+            await django_application(scope, receive, send)
+    elif kind == "lifespan":
+        await lifespan(receive, send)
+    elif kind == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1000})
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    """Start and stop the data plane with the server."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await runtime.ensure_started()
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await runtime.shut_down()
+            await send({"type": "lifespan.shutdown.complete"})
+            return

@@ -1,0 +1,34 @@
+-- Put back what is spent after the store lost its data, and set the epoch that lets budgeted requests in again.
+--
+-- KEYS  1 epoch   2 late mark   3.. one a counter
+-- ARGV  1 new epoch   2 id of the last stream entry that the ledger held when the sums were read ('0-0': none)
+--       3.. two a counter: spent, expiry (ms, 0: never)
+-- Only what is spent is set: what is reserved is kept by the reservations made since. Nothing is done when an epoch is
+-- there (somebody else was first) or when a request was settled after the sums were read (drain it, then try again).
+-- Gives {restored | warm | late, now}
+
+local counters = #KEYS - 2
+if counters < 0 or #ARGV ~= 2 + counters * 2 then
+  return redis.error_reply('ERR restore: ' .. #KEYS .. ' keys do not go with ' .. #ARGV .. ' arguments')
+end
+
+local function parts(id)
+  local ms, seq = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(seq)
+end
+
+local now = clock_ms()
+if redis.call('EXISTS', KEYS[1]) == 1 then return {'warm', now} end
+local late = redis.call('GET', KEYS[2])
+if late then
+  local late_ms, late_seq = parts(late)
+  local seen_ms, seen_seq = parts(ARGV[2])
+  if late_ms > seen_ms or (late_ms == seen_ms and late_seq > seen_seq) then return {'late', now} end
+end
+for i = 1, counters do
+  redis.call('HSET', KEYS[2 + i], 's', ARGV[1 + 2 * i])
+  if ARGV[2 + 2 * i] ~= '0' then redis.call('PEXPIREAT', KEYS[2 + i], ARGV[2 + 2 * i]) end
+end
+redis.call('DEL', KEYS[2])
+redis.call('SET', KEYS[1], ARGV[1])
+return {'restored', now}

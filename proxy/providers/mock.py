@@ -1,0 +1,204 @@
+"""A provider without a network, for demos and tests. Deterministic: the same call gets the same answer and usage.
+
+    echo          "Echo: " and the last thing the user said; so does every model that is not listed
+    slow          the same after two seconds
+    fail-500      500
+    fail-429      429 with Retry-After: 1
+    flaky         503 on every odd call, echo on every even one
+    stream-dies   the connection is cut after some content
+
+Usage is a token for four characters, rounded up. "call NAME {json}" as the last thing said calls that tool when it was
+offered; a JSON response format answers {"echo": …}. The adapter speaks OpenAI's format; `mock_reply` is played by
+proxy/upstream.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+import msgspec
+
+from proxy.context import OPENAI, ProviderTarget
+from proxy.providers.openai import OpenAIAdapter
+from proxy.sse import frame
+
+JSON = dict[str, Any]
+
+MOCK_SCHEME = "mock://"
+
+CHARACTERS_PER_TOKEN = 4
+#: How long the model `slow` thinks before its first token.
+SLOW_MS = 2000
+#: When this was written: mock answers do not depend on the time.
+CREATED = 1_750_000_000
+
+_CALL = re.compile(r"call\s+([A-Za-z0-9_-]{1,64})\s*(\{.*\})?\s*$", re.DOTALL)
+
+
+class MockAdapter(OpenAIAdapter):
+    kind: ClassVar[str] = "mock"
+    dialect: ClassVar[str | None] = OPENAI
+    default_base_url: ClassVar[str | None] = MOCK_SCHEME
+
+    def _url(self, target: ProviderTarget) -> str:
+        return f"{MOCK_SCHEME}chat/completions"
+
+
+class MockReply(msgspec.Struct):
+    """An answer to play: `pieces` are (milliseconds to wait, bytes); `dies`: then the connection is cut."""
+
+    status: int
+    headers: dict[str, str]
+    pieces: list[tuple[int, bytes]]
+    dies: bool = False
+
+
+class _Said(msgspec.Struct):
+    """What the mock model says: text or one tool call, and the counts."""
+
+    text: str
+    tool: str | None
+    finish: str
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def usage(self) -> JSON:
+        total = self.input_tokens + self.output_tokens
+        return {"prompt_tokens": self.input_tokens, "completion_tokens": self.output_tokens, "total_tokens": total}
+
+
+def mock_reply(body: JSON, model: str, sequence: int) -> MockReply:
+    """The answer to a chat completion request. `sequence` counts the calls of this process, from 1."""
+    if model == "fail-500":
+        return _error(500, "The mock model failed.", "server_error")
+    if model == "fail-429":
+        return _error(429, "The mock model is busy.", "rate_limit_exceeded", {"retry-after": "1"})
+    if model == "flaky" and sequence % 2:
+        return _error(503, "The mock model is flaky.", "server_error")
+    said = _said(body)
+    delay_ms = SLOW_MS if model == "slow" else 0
+    dies = model == "stream-dies"
+    if body.get("stream") is True:
+        return _stream(said, body, model, delay_ms, dies=dies)
+    whole = msgspec.json.encode(_completion(said, model))
+    return MockReply(
+        status=200,
+        headers={"content-type": "application/json"},
+        pieces=[(delay_ms, whole[: len(whole) // 2] if dies else whole)],
+        dies=dies,
+    )
+
+
+def _error(status: int, message: str, code: str, headers: dict[str, str] | None = None) -> MockReply:
+    error = {"message": message, "type": code, "param": None, "code": code}
+    return MockReply(
+        status=status,
+        headers={"content-type": "application/json", **(headers or {})},
+        pieces=[(0, msgspec.json.encode({"error": error}))],
+    )
+
+
+def _said(body: JSON) -> _Said:
+    prompt = last = ""
+    for message in body.get("messages") or []:
+        text = _text_of(message.get("content"))
+        prompt += text
+        last = text if message.get("role") in ("user", "tool") else last
+    name, text = _tool_wanted(body, last)
+    finish = "tool_calls" if name else "stop"
+    if name is None:
+        text = _answer(body, last)
+        limit = body.get("max_completion_tokens") or body.get("max_tokens")
+        if isinstance(limit, int) and len(text) > limit * CHARACTERS_PER_TOKEN:
+            text, finish = text[: limit * CHARACTERS_PER_TOKEN], "length"
+    return _Said(text, name, finish, _tokens(prompt), _tokens(text))
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def _tool_wanted(body: JSON, last: str) -> tuple[str | None, str]:
+    """The tool to call and its arguments, when the last message asks for one that was offered."""
+    asked = _CALL.search(last)
+    if asked is None or not any(_is_function(tool, asked.group(1)) for tool in body.get("tools") or []):
+        return None, ""
+    return asked.group(1), asked.group(2) or "{}"
+
+
+def _is_function(tool: JSON, name: str) -> bool:
+    function = tool.get("function")
+    return isinstance(function, dict) and function.get("name") == name
+
+
+def _answer(body: JSON, last: str) -> str:
+    wanted = body.get("response_format")
+    if isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema"):
+        return msgspec.json.encode({"echo": last}).decode()
+    return f"Echo: {last}"
+
+
+def _tokens(text: str) -> int:
+    return max(1, -(-len(text) // CHARACTERS_PER_TOKEN))
+
+
+def _completion(said: _Said, model: str) -> JSON:
+    message: JSON = {"role": "assistant", "content": None if said.tool else said.text, "refusal": None}
+    if said.tool:
+        function = {"name": said.tool, "arguments": said.text}
+        message["tool_calls"] = [{"id": _call_id(said), "type": "function", "function": function}]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": said.finish}
+    return {
+        "id": "chatcmpl-mock",
+        "object": "chat.completion",
+        "created": CREATED,
+        "model": model,
+        "choices": [choice],
+        "usage": said.usage,
+    }
+
+
+def _call_id(said: _Said) -> str:
+    return f"call_mock_{said.tool}_{said.input_tokens}"
+
+
+def _stream(said: _Said, body: JSON, model: str, delay_ms: int, *, dies: bool) -> MockReply:
+    options = body.get("stream_options")
+    asked = isinstance(options, dict) and options.get("include_usage") is True
+    deltas: list[JSON] = [{"role": "assistant", "content": None if said.tool else ""}]
+    if said.tool:
+        half = len(said.text) // 2
+        opening = {"index": 0, "id": _call_id(said), "type": "function"}
+        deltas.append({"tool_calls": [{**opening, "function": {"name": said.tool, "arguments": ""}}]})
+        fragments = [piece for piece in (said.text[:half], said.text[half:]) if piece]
+        deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in fragments]
+    else:
+        deltas += [{"content": word} for word in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", said.text)]
+    chunks = [_chunk(model, delta, None) for delta in deltas]
+    if dies:
+        chunks = chunks[: max(2, len(chunks) // 2)]
+    else:
+        chunks.append(_chunk(model, {}, said.finish))
+        if asked:
+            chunks.append(_chunk(model, {}, None) | {"choices": [], "usage": said.usage})
+    pieces = [(0, frame(msgspec.json.encode(chunk))) for chunk in chunks]
+    pieces[0] = (delay_ms, pieces[0][1])
+    if not dies:
+        pieces.append((0, frame(b"[DONE]")))
+    return MockReply(status=200, headers={"content-type": "text/event-stream"}, pieces=pieces, dies=dies)
+
+
+def _chunk(model: str, delta: JSON, finish: str | None) -> JSON:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return {
+        "id": "chatcmpl-mock",
+        "object": "chat.completion.chunk",
+        "created": CREATED,
+        "model": model,
+        "choices": [choice],
+    }

@@ -1,0 +1,25 @@
+"""Any server that speaks OpenAI's chat completions: vLLM, Groq, Mistral, DeepSeek, OpenRouter, … A vendor is a row."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from proxy.providers.openai import OpenAIAdapter
+
+JSON = dict[str, Any]
+
+
+class OpenAICompatibleAdapter(OpenAIAdapter):
+    kind: ClassVar[str] = "openai_compatible"
+    default_base_url: ClassVar[str | None] = None
+    #: The name every such server knows.
+    limit_member: ClassVar[str] = "max_tokens"
+    #: Some want `reasoning_content` back (DeepSeek).
+    private_members: ClassVar[tuple[str, ...]] = ("extra_content",)
+
+    def _public_extra(self, extra: Any) -> JSON:
+        """A vendor's own entry (Google's thought_signature) must come back to it; the gateway's must not."""
+        if not isinstance(extra, dict):
+            return {}
+        kept = {name: value for name, value in extra.items() if name != "tollbar"}
+        return {"extra_content": kept} if kept else {}

@@ -1,0 +1,34 @@
+"""The rate limits that a tier, a tenant and a key carry as columns (CONTRACT section 3, `limits`)."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+#: Above this a bucket's counter would leave the integers that Lua holds exactly (limit x 60,000 < 2^53).
+MAX_PER_MINUTE = 150_000_000_000
+
+
+class Algorithm(models.TextChoices):
+    TOKEN_BUCKET = "token_bucket"
+    SLIDING_WINDOW = "sliding_window"
+
+
+def _limit(text: str) -> models.BigIntegerField:  # type: ignore[type-arg]
+    return models.BigIntegerField(
+        null=True, blank=True, help_text=text, validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)]
+    )
+
+
+class RateLimits(models.Model):
+    """Empty means: not limited here (a tier or tenant above may still limit)."""
+
+    rpm = _limit("Requests per minute.")
+    tpm = _limit("Tokens per minute.")
+    concurrency = _limit("Requests in flight at once.")
+    user_rpm = _limit("Requests per minute of each user.")
+    user_tpm = _limit("Tokens per minute of each user.")
+    algorithm = models.CharField(max_length=20, choices=Algorithm.choices, default=Algorithm.TOKEN_BUCKET)
+
+    class Meta:
+        abstract = True

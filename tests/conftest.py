@@ -1,0 +1,70 @@
+"""What every test may use. The settings come from tests/environment.py."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests import environment
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def state_dir() -> Path:
+    """A folder of this run, removed after it."""
+    return environment.STATE
+
+
+@pytest.fixture(scope="session")
+def real_redis_url() -> str:
+    """Address of the real Redis, or empty when the suite runs on the embedded store."""
+    return os.environ["REDIS_URL"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _empty_redis(real_redis_url: str) -> Iterator[None]:
+    """Begin and end with an empty Redis database; TEST_REDIS_URL names one that belongs to the tests."""
+    if not real_redis_url or "PYTEST_XDIST_WORKER" in os.environ:
+        yield
+        return
+    with redis.Redis.from_url(real_redis_url) as connection:
+        connection.flushdb()
+        yield
+        connection.flushdb()
+
+
+@pytest.fixture
+def process_environment(tmp_path: Path) -> dict[str, str]:
+    """Settings for a process of the product that a test starts: its own SQLite file, the suite's Redis."""
+    inherited = {name: os.environ[name] for name in ("HOME", "LANG", "PATH", "TMPDIR", "TZ") if name in os.environ}
+    own = {"DATABASE_URL": f"sqlite:///{tmp_path / 'tollbar.sqlite3'}", "PYTHONUNBUFFERED": "1"}
+    return inherited | environment.settings_for_tests() | own
+
+
+@pytest.fixture
+def manage(process_environment: dict[str, str]):
+    """Run `manage.py` as a user does: manage("create_key", "acme", "--name", "app") -> the finished process."""
+
+    def run(*arguments: str, timeout: float = 60, **changes: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=process_environment | changes,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    return run

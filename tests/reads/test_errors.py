@@ -1,0 +1,180 @@
+"""Errors of everything Django answers for programs."""
+
+import logging
+
+import pytest
+from django.db import connection
+
+from proxy import runtime, v1_database
+
+SHAPE = {"message", "type", "param", "code", "details"}
+
+
+def error_of(answer, status, code):
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+    body = answer.json()
+    assert set(body) == {"error", "request_id"}
+    assert set(body["error"]) == SHAPE
+    assert body["request_id"] == answer.headers["x-request-id"]
+    assert body["error"]["code"] == code
+    return body["error"]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("path", ["/v1/no-such", "/v1/", "/v1//models", "/v1/models/", "/api/no-such/", "/V1/models/x"])
+async def test_an_unknown_path_is_404_in_the_error_shape(gateway, settings, path, debug):
+    settings.DEBUG = debug
+    answer = await gateway.ask(path)
+    if path.startswith("/V1"):
+        assert answer.status_code == 404
+        return
+    error_of(answer, 404, "not_found")
+    assert "urlconf" not in answer.text.lower()
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("/v1/models", "GET"), ("/v1/usage", "GET"), ("/healthz", "GET, HEAD"), ("/metrics", "GET, HEAD")],
+)
+async def test_a_wrong_verb_is_405_and_tells_the_right_one(gateway, cast, path, allowed):
+    answer = await gateway.ask(path, cast.keys["app"], method="DELETE")
+    error_of(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+@pytest.mark.parametrize("path", ["/v1/chat", "/v1/generate", "/v1/chat/completions", "/v1/messages"])
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "DELETE"])
+async def test_a_data_plane_path_answers_post_only(gateway, path, method):
+    answer = await gateway.ask(path, method=method)
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "POST"
+    if path == "/v1/messages":
+        assert answer.json()["type"] == "error"
+        assert answer.json()["error"]["type"] == "invalid_request_error"
+        assert answer.json()["request_id"] == answer.headers["request-id"]
+    else:
+        error_of(answer, 405, "method_not_allowed")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("path", ["/v1/models", "/admin/", "/healthz", "/no-such-page"])
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1@evil.example", "x/health?", "a#"])
+async def test_a_host_that_is_not_ours_is_400_without_djangos_words(gateway, settings, path, host, debug):
+    settings.DEBUG = debug
+    answer = await gateway.ask(path, headers={"host": host})
+    error_of(answer, 400, "invalid_request")
+    assert "ALLOWED_HOSTS" not in answer.text
+
+
+async def test_two_host_headers_are_400(gateway):
+    answer = await gateway.request("GET", "/v1/models", headers=[("host", "127.0.0.1"), ("host", "127.0.0.1")])
+    error_of(answer, 400, "invalid_request")
+
+
+# ------------------------------------------------------------------------------------------------------- credentials
+
+READS = ["/v1/models", "/v1/models/fast", "/v1/usage", "/v1/audit", "/v1/limits", "/v1/health"]
+
+
+@pytest.mark.parametrize("path", READS)
+async def test_without_a_key_every_read_is_401(gateway, path):
+    error = error_of(await gateway.ask(path), 401, "invalid_api_key")
+    assert error["type"] == "authentication_error"
+
+
+@pytest.mark.parametrize("header", ["authorization", "x-api-key", "X-API-Key", "api-key"])
+async def test_a_key_may_come_in_each_of_the_four_headers(gateway, cast, header):
+    value = cast.keys["app"]
+    answer = await gateway.ask("/v1/usage", headers={header: f"Bearer {value}" if header == "authorization" else value})
+    assert answer.status_code == 200
+
+
+async def test_every_bad_key_gets_the_same_body(gateway, cast):
+    app = cast.keys["app"]
+    bad = [
+        {},
+        {"authorization": "Bearer"},
+        {"authorization": f"Basic {app}"},
+        {"authorization": f"Bearer {app} extra"},
+        {"authorization": f"Bearer {app[:-1]}"},
+        {"authorization": f"Bearer {app.upper()}"},
+        {"authorization": "Bearer ' OR 1=1--"},
+        {"x-api-key": "%"},
+        {"x_api_key": app},
+        {"authorization": f"Bearer {app}", "x-api-key": cast.keys["plain"]},
+    ]
+    bodies = {(await gateway.ask("/v1/models", headers={"x-request-id": "same", **headers})).content for headers in bad}
+    twice = [("x-request-id", "same"), ("x-api-key", app), ("x-api-key", app)]
+    bodies.add((await gateway.request("GET", "/v1/models", headers=twice)).content)
+    assert len(bodies) == 1
+    assert b"invalid_api_key" in bodies.pop()
+
+
+@pytest.mark.parametrize("name", ["api_key", "key", "access_token", "x-api-key"])
+async def test_a_key_in_the_address_is_no_key(gateway, cast, name):
+    answer = await gateway.ask(f"/v1/models?{name}={cast.keys['app']}")
+    error_of(answer, 401, "invalid_api_key")
+
+
+@pytest.fixture
+def far_away(cast):
+    cast.add_key(cast.acme, "far-away", cidrs=["203.0.113.0/24"])
+    cast.add_key(cast.acme, "at-home", cidrs=["127.0.0.0/8"])
+    return cast
+
+
+async def test_a_key_bound_to_a_network_reads_from_there_only(far_away, gateway):
+    headers = {"x-forwarded-for": "203.0.113.7"}
+    answer = await gateway.ask("/v1/usage", far_away.keys["far-away"], headers=headers)
+    error_of(answer, 403, "ip_not_allowed")
+    assert (await gateway.ask("/v1/usage", far_away.keys["at-home"])).status_code == 200
+
+
+@pytest.fixture
+def suspended(cast):
+    cast.acme.state = "suspended"
+    cast.acme.save()
+    return cast
+
+
+async def test_a_suspended_tenant_reads_nothing(suspended, gateway):
+    error_of(await gateway.ask("/v1/usage", suspended.keys["app"]), 403, "tenant_suspended")
+
+
+# ----------------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.fixture
+def no_rollups(cast):
+    """The table of the rollups is away."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE billing_usagerollup RENAME TO away")
+    yield cast
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE away RENAME TO billing_usagerollup")
+
+
+async def test_a_database_that_cannot_answer_is_503_without_sql(no_rollups, gateway, caplog):
+    answer = await gateway.ask("/v1/usage", no_rollups.keys["app"])
+    assert answer.status_code in (500, 503)
+    assert "usagerollup" not in answer.text
+    assert "SELECT" not in answer.text
+
+
+async def test_a_slow_database_is_503_and_not_a_hanging_request(gateway, cast, monkeypatch):
+    monkeypatch.setattr(v1_database, "READ_SECONDS", 0.0)
+    answer = await gateway.ask("/v1/usage", cast.keys["app"])
+    error_of(answer, 503, "rate_limit_unavailable")
+    assert answer.headers["retry-after"] == "1"
+
+
+async def test_a_defect_is_500_with_a_line_in_the_log_and_nothing_in_the_answer(gateway, cast, caplog, monkeypatch):
+    await gateway.ask("/v1/models", cast.keys["app"])
+    monkeypatch.setattr(runtime.current().plane, "snapshot", None)
+    with caplog.at_level(logging.ERROR):
+        answer = await gateway.ask("/v1/models", headers={"authorization": f"Bearer {cast.keys['app']}"})
+    error = error_of(answer, 500, "upstream_error")
+    assert "NoneType" not in answer.text
+    assert error["type"] == "api_error"
+    assert "request failed unexpectedly" in caplog.text
