@@ -1,19 +1,40 @@
 """The triggers that make a table append-only, for PostgreSQL and SQLite.
 
-PostgreSQL: row triggers do not see TRUNCATE, so that has a statement trigger of its own; ENABLE ALWAYS keeps them on
+PostgreSQL: row triggers do not see TRUNCATE, so that has a statement trigger of its own; ENABLE ALWAYS keeps both on
 under `session_replication_role = replica`. SQLite: `INSERT OR REPLACE` removes the old row without firing a DELETE
-trigger (unless recursive_triggers is on), so an INSERT guard refuses ids that exist.
+trigger (unless recursive_triggers is on), so an INSERT guard refuses values that exist, those of the hidden rowid too.
+
+A later migration that makes SQLite build a protected table anew (AlterField, AddField...) drops its triggers with the
+old table: end it with `protect`. tests/audit/test_append_only.py looks at the table after all migrations.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+#: Every protected table with its unique keys, each one column or several with commas.
+PROTECTED: dict[str, tuple[str, ...]] = {
+    "audit_auditevent": ("id", "chain, seq"),
+    "billing_ledgerentry": ("id", "event_id"),
+}
+
 MESSAGE = "append-only: rows are never changed or removed"
 
 
-def create_statements(vendor: str, table: str, keys: tuple[str, ...]) -> list[str]:
-    """SQL that protects `table`; `keys` are its unique columns (or comma-separated groups of them)."""
+def protect(schema_editor: Any, table: str) -> None:
+    """For RunPython, and again after a migration that built the table anew."""
+    vendor = schema_editor.connection.vendor
+    for statement in [*drop_statements(vendor, table), *create_statements(vendor, table)]:
+        schema_editor.execute(statement, params=None)
+
+
+def unprotect(schema_editor: Any, table: str) -> None:
+    for statement in drop_statements(schema_editor.connection.vendor, table):
+        schema_editor.execute(statement, params=None)
+
+
+def create_statements(vendor: str, table: str) -> list[str]:
+    """SQL that protects `table`."""
     if vendor == "postgresql":
         return [
             f"CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS "
@@ -25,11 +46,8 @@ def create_statements(vendor: str, table: str, keys: tuple[str, ...]) -> list[st
             f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_change",
             f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_truncate",
         ]
-    exists = " OR ".join(
-        f"EXISTS (SELECT 1 FROM {table} WHERE {' AND '.join(f'{name.strip()} = NEW.{name.strip()}' for name in key.split(','))})"
-        for key in keys
-    )
     refuse = f"BEGIN SELECT RAISE(ABORT, '{MESSAGE}'); END"
+    exists = " OR ".join(_exists(table, key) for key in ("rowid", *PROTECTED[table]))
     return [
         f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} {refuse}",
         f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {refuse}",
@@ -48,19 +66,7 @@ def drop_statements(vendor: str, table: str) -> list[str]:
     return [f"DROP TRIGGER IF EXISTS {table}_{name}" for name in ("no_update", "no_delete", "no_replace")]
 
 
-def protect(schema_editor: Any, table: str, keys: tuple[str, ...]) -> None:
-    """For RunPython. PostgreSQL takes percent signs literally here: the statements have no parameters."""
-    for statement in create_statements(schema_editor.connection.vendor, table, keys):
-        schema_editor.execute(statement, params=None)
-
-
-def unprotect(schema_editor: Any, table: str) -> None:
-    for statement in drop_statements(schema_editor.connection.vendor, table):
-        schema_editor.execute(statement, params=None)
-
-
-#: Every protected table with its unique columns.
-PROTECTED: dict[str, tuple[str, ...]] = {
-    "audit_auditevent": ("id", "chain, seq"),
-    "billing_ledgerentry": ("id", "event_id"),
-}
+def _exists(table: str, key: str) -> str:
+    """SQLite: whether a row with the new row's `key` is there."""
+    same = " AND ".join(f"{column} = NEW.{column}" for column in key.split(", "))
+    return f"EXISTS (SELECT 1 FROM {table} WHERE {same})"  # noqa: S608  (names of our own tables)

@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class AuditConfig(AppConfig):
     name = "audit"
-    verbose_name = "Audit"
+    verbose_name = "Record"

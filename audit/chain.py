@@ -1,71 +1,102 @@
-"""Checking the chains of this installation: every event against its hash, its place and the chain's head."""
+"""Checking the chains of this installation: every event against its hash, its place, its columns and the chain's head.
+
+What is checked is worked out by audit/verifier.py, the same code that checks an export offline.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
-from audit.canonical import GENESIS, link_hash
+from audit.columns import COLUMNS, column_values
+from audit.consistent_reads import consistent_reads
 from audit.models import AuditEvent, ChainHead
+from audit.verifier import Anchors, Broken, Link, Walk
 
-#: Rows fetched at a time.
-CHUNK = 5_000
+#: Rows fetched at a time, and after how many the caller hears of progress.
+CHUNK, PROGRESS = 5_000, 100_000
+
+_LINK = ("chain", "seq", "prev_hash", "hash", "body")
+_COLUMNS = ("id", "time", *COLUMNS)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Broken:
-    """The first event of a chain that does not hold."""
-
+@dataclass(frozen=True)
+class Head:
     chain: int
     seq: int
-    id: str
-    why: str
+    hash: str
+
+
+@dataclass
+class Report:
+    """What a check found: `heads` where each chain ends, `broken` the first bad event of each that does not hold."""
+
+    events: int = 0
+    heads: list[Head] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.broken
 
 
 def verify_chains(
-    chains: list[int] | None = None, progress: Callable[[int], None] = lambda _: None
-) -> tuple[int, list[Broken]]:
-    """Check `chains` (all when None). Gives how many events were read, and the first bad one of each broken chain."""
-    heads = {head.chain: head for head in ChainHead.objects.all()}
-    named = chains if chains is not None else sorted({*heads, *_chains_with_events()})
-    count, broken = 0, []
-    for chain in named:
-        read, bad = _verify(chain, heads.get(chain), count, progress)
-        count += read
-        if bad is not None:
-            broken.append(bad)
-    return count, broken
+    chains: list[int] | None = None,
+    anchors: Anchors | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Report:
+    """Check `chains` (None: all), as they are at one moment. `anchors` are places that an earlier check saw."""
+    with consistent_reads():
+        heads = {head.chain: Head(head.chain, head.seq, head.hash) for head in ChainHead.objects.all()}
+        named = sorted({*heads, *_chains_with_events()}) if chains is None else chains
+        walk = Walk({place: known for place, known in (anchors or {}).items() if chains is None or place[0] in chains})
+        for chain in named:
+            _walk(chain, walk, progress)
+            _check_head(heads.get(chain), chain, walk)
+    ended = [heads[chain] for chain in named if chain in heads]
+    return Report(events=walk.count, heads=ended, broken=walk.finish())
 
 
 def _chains_with_events() -> set[int]:
     return set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct())
 
 
-def _verify(
-    chain: int, head: ChainHead | None, before: int, progress: Callable[[int], None]
-) -> tuple[int, Broken | None]:
-    last_seq, last_hash, last_id, read = 0, GENESIS, "", 0
-    for event_id, seq, prev_hash, own_hash, body in _events(chain):
-        read += 1
-        why = None
-        if seq != last_seq + 1:
-            why = f"seq {last_seq + 1} is missing"
-        elif prev_hash != last_hash:
-            why = "it does not name the hash of the event before it"
-        elif own_hash != link_hash(chain, seq, prev_hash, body):
-            why = "its content does not match its hash"
-        if why:
-            return read, Broken(chain=chain, seq=seq, id=event_id, why=why)
-        last_seq, last_hash, last_id = seq, own_hash, event_id
-        if read % 10_000 == 0:
-            progress(before + read)
-    known = (head.seq, head.hash) if head is not None else (0, GENESIS)
-    if known != (last_seq, last_hash):
-        why = f"the chain's head says seq {known[0]}: events at the end are missing or not the ones recorded"
-        return read, Broken(chain=chain, seq=last_seq, id=last_id, why=why)
-    return read, None
+def _walk(chain: int, walk: Walk, progress: Callable[[int], None]) -> None:
+    for chain_of_row, seq, prev_hash, own_hash, text, *columns in _rows(chain):
+        link = Link(chain_of_row, seq, prev_hash, own_hash, text.encode())
+        walk.follow(link)
+        fault = _fault_of_columns(text, tuple(columns))
+        if fault:
+            walk.blame(chain, seq, fault, link.body)
+        if walk.count % PROGRESS == 0:
+            progress(walk.count)
 
 
-def _events(chain: int) -> Iterator[tuple[str, int, str, str, str]]:
+def _rows(chain: int) -> Iterator[tuple[Any, ...]]:
     rows = AuditEvent.objects.filter(chain=chain).order_by("seq")
-    yield from rows.values_list("id", "seq", "prev_hash", "hash", "body").iterator(chunk_size=CHUNK)
+    yield from rows.values_list(*_LINK, *_COLUMNS).iterator(chunk_size=CHUNK)
+
+
+def _fault_of_columns(text: str, actual: tuple[Any, ...]) -> str | None:
+    """What is wrong when an event's columns do not say what its text says."""
+    try:
+        body: Any = json.loads(text)
+        expected = (body["id"], datetime.fromisoformat(body["time"]), *column_values(body))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return "its text is no event"
+    event_id, time, *others = actual
+    told = (event_id, time.replace(microsecond=time.microsecond // 1000 * 1000), *others)
+    wrong = [name for name, has, should in zip(_COLUMNS, told, expected, strict=True) if has != should]
+    return f"its columns say something else than its text: {', '.join(wrong)}" if wrong else None
+
+
+def _check_head(head: Head | None, chain: int, walk: Walk) -> None:
+    ended = walk.last.get(chain)
+    if head is None:
+        walk.blame(chain, ended[0] if ended else 0, "the chain has no head")
+    elif ended != (head.seq, head.hash) and (ended or head.seq):
+        why = f"the head says seq {head.seq}: events at the end are missing or others than recorded"
+        walk.blame(chain, ended[0] if ended else 0, why)

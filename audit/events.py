@@ -18,3 +18,6 @@ CONFIG_APPLIED = "config.applied"
 OBJECT_CREATED = "object.created"  # through the admin; `subject` says what
 OBJECT_UPDATED = "object.updated"
 OBJECT_DELETED = "object.deleted"
+
+#: Every kind there is: the recorder takes no other.
+KINDS = frozenset(value for name, value in globals().items() if name.isupper())

@@ -7,38 +7,43 @@ idempotent by event id: whoever delivers an event twice (a drain that crashed af
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from django.db import transaction
 
+from audit.bulk_insert import insert_rows, moment
 from audit.canonical import GENESIS, canonical, link_hash
 from audit.chains import chain_of
+from audit.columns import COLUMNS, column_values
+from audit.events import KINDS, REQUEST
 from audit.models import AuditEvent, ChainHead
+from audit.redaction import SECRET_NAMES, without_secrets
 
-#: Names whose values are never recorded, wherever they occur in before and after.
-SECRET_NAMES = frozenset(("api_key", "secret", "secrets", "digest", "password", "webhook_secret", "token"))
+__all__ = ["SECRET_NAMES", "ChangeFacts", "NewEvent", "change", "listeners", "new_event_id", "record", "record_change"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NewEvent:
-    """An event to record. `body` is what gets hashed, its `id` and `time` included; the rest are columns for searching."""
+    """An event to record. `body` is what gets hashed; its `id` and `time` are the event's."""
 
     id: str
     chain: int
     time: datetime
     body: dict[str, Any]
-    kind: str = "request"
-    tenant: str = ""
-    key_id: str = ""
-    request_id: str = ""
-    status: str = ""
-    http_status: int | None = None
-    error_code: str = ""
     extra: dict[str, Any] = field(default_factory=dict)  # for listeners; not recorded
+
+    @property
+    def kind(self) -> str:
+        kind: str = self.body.get("kind", REQUEST)
+        return kind
+
+    @property
+    def tenant(self) -> str:
+        """Slug; empty for what belongs to no tenant."""
+        return self.body.get("tenant") or ""
 
 
 Listener = Callable[[list[NewEvent]], None]
@@ -46,115 +51,109 @@ Listener = Callable[[list[NewEvent]], None]
 #: Called in the transaction with what was newly recorded. Apps register here when they are ready.
 listeners: list[Listener] = []
 
+_ROW = ("id", "chain", "seq", "prev_hash", "hash", "time", "body", *COLUMNS)
+
 
 def record(events: Iterable[NewEvent]) -> list[NewEvent]:
     """Append `events` to their chains in order; those already recorded are left out. Gives the new ones.
 
-    Call it inside a transaction: the chains' heads stay locked until it ends.
+    Call it inside a transaction: the chains' heads stay locked until it ends. One that records several events gives
+    them in one call, because chains are locked in one order then and two writers never wait for each other in a circle.
     """
-    by_chain: dict[int, list[NewEvent]] = defaultdict(list)
-    for event in events:
-        by_chain[event.chain].append(event)
-    fresh: list[NewEvent] = []
+    given = list(events)
+    if not given:
+        return []
     with transaction.atomic():
-        for chain in sorted(by_chain):  # always in this order: two writers never wait for each other in a circle
-            fresh += _append(chain, by_chain[chain])
+        heads = _locked_heads({event.chain for event in given})
+        known = set(AuditEvent.objects.filter(id__in=[event.id for event in given]).values_list("id", flat=True))
+        fresh, rows = [], []
+        for event in given:
+            if event.id not in known:
+                known.add(event.id)
+                rows.append(_linked(event, heads[event.chain]))
+                fresh.append(event)
         if fresh:
+            insert_rows(AuditEvent._meta.db_table, _ROW, rows)
+            _save({heads[event.chain] for event in fresh})
             for listener in listeners:
                 listener(fresh)
     return fresh
 
 
-def _append(chain: int, events: list[NewEvent]) -> list[NewEvent]:
-    head = _locked_head(chain)
-    known = set(AuditEvent.objects.filter(id__in=[event.id for event in events]).values_list("id", flat=True))
-    fresh, rows = [], []
-    for event in events:
-        if event.id in known:
-            continue
-        known.add(event.id)
-        body = canonical(event.body)
-        head.seq += 1
-        previous, head.hash = head.hash, link_hash(chain, head.seq, head.hash, body)
-        rows.append(_row(event, head, previous, body))
-        fresh.append(event)
-    if rows:
-        AuditEvent.objects.bulk_create(rows)
-        head.save(update_fields=["seq", "hash"])
-    return fresh
+def _locked_heads(chains: set[int]) -> dict[int, ChainHead]:
+    wanted = ChainHead.objects.select_for_update().filter(chain__in=chains).order_by("chain")
+    heads = {head.chain: head for head in wanted}
+    if len(heads) < len(chains):
+        ChainHead.objects.bulk_create(map(_head_from_events, chains - heads.keys()), ignore_conflicts=True)
+        heads = {head.chain: head for head in wanted.all()}
+    return heads
 
 
-def _locked_head(chain: int) -> ChainHead:
-    head = ChainHead.objects.select_for_update().filter(chain=chain).first()
-    if head is None:
-        ChainHead.objects.bulk_create([ChainHead(chain=chain, seq=0, hash=GENESIS)], ignore_conflicts=True)
-        head = ChainHead.objects.select_for_update().get(chain=chain)
-    return head
+def _head_from_events(chain: int) -> ChainHead:
+    """A head that does not exist yet, or was lost: events say where their chain ends."""
+    last = AuditEvent.objects.filter(chain=chain).order_by("-seq").values_list("seq", "hash").first()
+    seq, last_hash = last or (0, GENESIS)
+    return ChainHead(chain=chain, seq=seq, hash=last_hash)
 
 
-def _row(event: NewEvent, head: ChainHead, previous: str, body: str) -> AuditEvent:
-    return AuditEvent(
-        id=event.id,
-        chain=event.chain,
-        seq=head.seq,
-        prev_hash=previous,
-        hash=head.hash,
-        time=event.time,
-        kind=event.kind,
-        tenant=event.tenant,
-        key_id=event.key_id,
-        request_id=event.request_id,
-        status=event.status,
-        http_status=event.http_status,
-        error_code=event.error_code,
-        body=body,
-    )
+def _linked(event: NewEvent, head: ChainHead) -> tuple[Any, ...]:
+    """The row of `event` as the next link after `head`, which moves on to it."""
+    body = canonical(event.body)
+    previous = head.hash
+    head.seq += 1
+    head.hash = link_hash(head.chain, head.seq, previous, body)
+    row = (event.id, head.chain, head.seq, previous, head.hash, moment(event.time), body)
+    return (*row, *column_values(event.body))
+
+
+def _save(heads: set[ChainHead]) -> None:
+    if len(heads) == 1:
+        heads.pop().save(update_fields=["seq", "hash"])
+    else:
+        ChainHead.objects.bulk_update(heads, ["seq", "hash"])
 
 
 # ---------------------------------------------------------------- changes of the control plane
 
 
-def record_change(  # noqa: PLR0913  (every part of who did what to what is needed, and named)
-    kind: str,
-    *,
-    actor: str,
-    subject: str,
-    before: dict[str, Any] | None,
-    after: dict[str, Any] | None,
-    tenant: str = "",
-    key_id: str = "",
-    reason: str = "",
-    address: str = "",
-) -> None:
-    """Record a change made by a person or a command, in the caller's transaction. Secrets are left out by name."""
-    now = datetime.now(UTC)
+class ChangeFacts(TypedDict):
+    """Who (`actor`) changed what (`subject`), from where (`address`) and why. `tenant` is a slug."""
+
+    actor: str
+    subject: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    tenant: NotRequired[str]
+    key_id: NotRequired[str]
+    reason: NotRequired[str]
+    address: NotRequired[str]
+
+
+def record_change(kind: str, **facts: Unpack[ChangeFacts]) -> None:
+    """Record a change made by a person or a command, in the caller's transaction, without any secret."""
+    record([change(kind, **facts)])
+
+
+def change(kind: str, **facts: Unpack[ChangeFacts]) -> NewEvent:
+    """The event of a change, for one that records several in one call. `kind` is one of audit/events.py."""
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is not in the event catalogue")
+    now, tenant = datetime.now(UTC), facts.get("tenant", "")
     event_id = new_event_id(now)
     body = {
         "id": event_id,
         "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "kind": kind,
-        "actor": actor,
-        "subject": subject,
-        "before": _without_secrets(before),
-        "after": _without_secrets(after),
+        "actor": facts["actor"],
+        "subject": facts["subject"],
+        "before": without_secrets(facts["before"]),
+        "after": without_secrets(facts["after"]),
         "tenant": tenant,
-        "key_id": key_id or None,
-        "reason": reason,
-        "address": address,
+        "key_id": facts.get("key_id") or None,
+        "reason": facts.get("reason", ""),
+        "address": facts.get("address", ""),
     }
-    chain = chain_of(tenant)
-    record([NewEvent(id=event_id, chain=chain, time=now, body=body, kind=kind, tenant=tenant, key_id=key_id)])
-
-
-def _without_secrets(values: Any) -> Any:
-    if isinstance(values, dict):
-        return {
-            str(name): "[secret]" if name in SECRET_NAMES and value else _without_secrets(value)
-            for name, value in values.items()
-        }
-    if isinstance(values, (list, tuple)):
-        return [_without_secrets(value) for value in values]
-    return values if values is None or isinstance(values, (bool, int, str)) else str(values)
+    return NewEvent(id=event_id, chain=chain_of(tenant), time=now, body=body)
 
 
 def new_event_id(now: datetime) -> str:

@@ -3,15 +3,58 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from datetime import UTC
+from collections.abc import Collection, Iterable
+from datetime import UTC, date, datetime
+from typing import NamedTuple
 
 from django.db import connection
 
+from audit.bulk_insert import insert_rows, moment
 from billing.models import LedgerEntry, UsageRollup
 
-_IDENTITY = ("day", "tenant_id", "key_ref", "model", "provider")
-_SUMS = (
+
+class Posting(NamedTuple):
+    """One charged request on its way into the ledger: the columns of `billing.models.LedgerEntry`, in their order.
+
+    `time` is when it was admitted; `cost_nano` None: its model had no price.
+    """
+
+    event_id: str
+    request_id: str
+    time: datetime
+    tenant_id: int
+    key_id: str | None
+    user: str
+    endpoint: str
+    model_requested: str
+    model_served: str
+    provider: str
+    status: str
+    usage_source: str
+    cost_nano: int | None
+    price_id: int | None
+    fallback_used: bool
+    cached: bool
+    latency_ms: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+
+
+class Cell(NamedTuple):
+    """What rollups are kept by: the identity of a `billing.models.UsageRollup`."""
+
+    day: date
+    tenant_id: int
+    key_ref: str
+    model: str
+    provider: str
+
+
+#: The sums of a rollup, in the order of `_amounts`.
+SUMS = (
     "requests",
     "failed",
     "fallbacks",
@@ -26,56 +69,64 @@ _SUMS = (
 )
 
 
-def post(entries: Iterable[LedgerEntry]) -> int:
-    """Insert `entries` and raise the rollups by them, in the caller's transaction; gives how many were new.
+def post(postings: Iterable[Posting]) -> int:
+    """Enter `postings` and raise the rollups by them, in the caller's transaction; gives how many were new.
 
-    Idempotent by event id: an entry that is there already changes nothing.
+    Idempotent by event id: an entry that is there already changes nothing. Who may post the same event at the same
+    time must hold a lock before (the drain holds that of the event's chain).
     """
-    wanted = {entry.event_id: entry for entry in entries}
-    known = LedgerEntry.objects.filter(event_id__in=list(wanted)).values_list("event_id", flat=True)
-    for event_id in known:
+    wanted = {posting.event_id: posting for posting in postings}
+    for event_id in LedgerEntry.objects.filter(event_id__in=list(wanted)).values_list("event_id", flat=True):
         del wanted[event_id]
     if wanted:
-        LedgerEntry.objects.bulk_create(wanted.values())
+        rows = (posting._replace(time=moment(posting.time)) for posting in wanted.values())
+        insert_rows(LedgerEntry._meta.db_table, Posting._fields, rows)
         _raise_rollups(wanted.values())
     return len(wanted)
 
 
-def _raise_rollups(entries: Iterable[LedgerEntry]) -> None:
-    sums: dict[tuple[object, ...], list[int]] = defaultdict(lambda: [0] * len(_SUMS))
-    for entry in entries:
-        row = sums[_identity(entry)]
-        for place, amount in enumerate(_amounts(entry)):
+def _raise_rollups(postings: Collection[Posting]) -> None:
+    sums: dict[Cell, list[int]] = defaultdict(lambda: [0] * len(SUMS))
+    for posting in postings:
+        row = sums[_cell(posting)]
+        for place, amount in enumerate(_amounts(posting)):
             row[place] += amount
-    columns = ", ".join((*_IDENTITY, *_SUMS))
-    marks = ", ".join(["%s"] * (len(_IDENTITY) + len(_SUMS)))
-    table = UsageRollup._meta.db_table
-    raised = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in _SUMS)
-    statement = (  # names come from the constants above, values are bound
-        f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT ({', '.join(_IDENTITY)}) DO UPDATE SET {raised}"  # noqa: S608
-    )
     # In a fixed order, so that two drains never wait for each other's rows in a circle.
-    rows = [(*identity, *amounts) for identity, amounts in sorted(sums.items(), key=lambda item: str(item[0]))]
+    rows = [(*cell, *amounts) for cell, amounts in sorted(sums.items())]
     with connection.cursor() as cursor:
-        cursor.executemany(statement, rows)
+        cursor.executemany(_UPSERT, rows)
 
 
-def _identity(entry: LedgerEntry) -> tuple[object, ...]:
-    day = entry.time.astimezone(UTC).date()
-    return (day, entry.tenant_id, entry.key_id or "", entry.model_requested, entry.provider)
+def _upsert() -> str:
+    """One statement for SQLite and PostgreSQL. Names come from the models, values are bound."""
+    table, names = UsageRollup._meta.db_table, (*Cell._fields, *SUMS)
+    raised = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in SUMS)
+    marks = ", ".join(["%s"] * len(names))
+    return (
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks}) "  # noqa: S608
+        f"ON CONFLICT ({', '.join(Cell._fields)}) DO UPDATE SET {raised}"
+    )
 
 
-def _amounts(entry: LedgerEntry) -> tuple[int, ...]:
+_UPSERT = _upsert()
+
+
+def _cell(posting: Posting) -> Cell:
+    day = posting.time.astimezone(UTC).date()
+    return Cell(day, posting.tenant_id, posting.key_id or "", posting.model_requested, posting.provider)
+
+
+def _amounts(posting: Posting) -> tuple[int, ...]:
     return (
         1,
-        int(entry.status != "success"),
-        int(entry.fallback_used),
-        int(entry.cached),
-        int(entry.cost_nano is None),
-        entry.cost_nano or 0,
-        entry.input_tokens,
-        entry.output_tokens,
-        entry.cache_read_tokens,
-        entry.cache_write_tokens,
-        entry.reasoning_tokens,
+        int(posting.status != "success"),
+        int(posting.fallback_used),
+        int(posting.cached),
+        int(posting.cost_nano is None),
+        posting.cost_nano or 0,
+        posting.input_tokens,
+        posting.output_tokens,
+        posting.cache_read_tokens,
+        posting.cache_write_tokens,
+        posting.reasoning_tokens,
     )

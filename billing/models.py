@@ -160,6 +160,7 @@ class LedgerEntry(TokenCounts):
     latency_ms = models.IntegerField(default=0)
 
     class Meta:
+        verbose_name_plural = "ledger entries"
         indexes = [
             models.Index(fields=["tenant", "time"], name="ledger_tenant_time"),
             models.Index(fields=["key", "time"], name="ledger_key_time"),
@@ -186,6 +187,7 @@ class UsageRollup(TokenCounts):
     cost_nano = models.BigIntegerField(default=0)
 
     class Meta:
+        verbose_name = verbose_name_plural = "daily usage"
         constraints = [
             models.UniqueConstraint(fields=["day", "tenant", "key_ref", "model", "provider"], name="rollup_unique")
         ]

@@ -14,6 +14,7 @@ Row = TypeVar("Row", bound=Model)
 Values = dict[str, Any]
 #: Columns that are shown as "set" or "not set" only.
 SECRET_FIELDS = ("api_key", "secret", "webhook_secret")
+HIDDEN_FIELDS = (*SECRET_FIELDS, "headers")
 #: Columns that say whose a row is, which its subject says already.
 OWNER_FIELDS = ("tenant_id", "key_id", "alias_id", "provider_id")
 BATCH = 500
@@ -88,7 +89,7 @@ def sync_rows(
                 tenant=want.tenant,
                 before=shown(before),
                 after={
-                    name: f"{value} (changed)" if name in SECRET_FIELDS else value
+                    name: f"{value} (changed)" if name in HIDDEN_FIELDS else value
                     for name, value in shown(after).items()
                 },
             )
@@ -120,6 +121,10 @@ def shown(values: Mapping[str, Any]) -> Values:
 def _shown_value(name: str, value: Any) -> Any:
     if name in SECRET_FIELDS:
         return "set" if value else "not set"
+    if name == "headers":
+        return dict.fromkeys(value, "set")  # a header may carry a credential
+    if name == "url":
+        return str(value).partition("?")[0]  # and so may a receiver's query
     if value is None or isinstance(value, bool | int | float | list | dict):
         return value
     return str(value)

@@ -26,7 +26,8 @@ from gatewaysite.demo_secrets import demo_secrets
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEFAULT_DATABASE_URL = "sqlite:///var/tollbar.sqlite3"
 REDIS_SCHEMES = ("redis", "rediss", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel")
-DATABASE_ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
+DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql")
+SQLITE = "django.db.backends.sqlite3"
 POLICIES = ("fail_open", "fail_closed")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 TRUE_TEXTS, FALSE_TEXTS = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
@@ -111,7 +112,7 @@ class Reader:
         parts = tuple(part.strip() for part in self.text(name).split(",") if part.strip())
         return parts or default
 
-    def secret(self, name: str, demo: Mapping[str, str]) -> str:
+    def secret(self, name: str, demo: Mapping[str, str], least: int = MIN_SECRET_LENGTH) -> str:
         """A secret that must be set; in demo mode the one made for this installation."""
         value = self.text(name)
         if not value and demo:
@@ -120,8 +121,8 @@ class Reader:
             raise SettingError(f"{name} is empty: set it to a long random text of your own (docs/settings.md).")
         if value.lower().startswith(DEFAULT_SECRETS):
             raise SettingError(f"{name} is a default or an example: set it to a long random text of your own.")
-        if len(value) < MIN_SECRET_LENGTH:
-            raise SettingError(f"{name} is too short: at least {MIN_SECRET_LENGTH} characters.")
+        if len(value) < least:
+            raise SettingError(f"{name} is too short: at least {least} characters.")
         return value
 
     def address(self, name: str, schemes: tuple[str, ...], default: str = "") -> str:
@@ -179,13 +180,13 @@ def environment() -> Environment:
 
 def _database(read: Reader) -> dict[str, Any]:
     url = read.text("DATABASE_URL") or DEFAULT_DATABASE_URL
+    if url.partition("://")[0] not in DATABASE_SCHEMES:
+        raise SettingError("DATABASE_URL must begin with sqlite:/// or postgres://.")
     try:
         config = Env.db_url_config(url)
     except (ValueError, KeyError, ImproperlyConfigured) as error:
         raise SettingError("DATABASE_URL cannot be understood.") from error
-    if config.get("ENGINE") not in DATABASE_ENGINES:
-        raise SettingError("DATABASE_URL must begin with sqlite:/// or postgres://.")
-    if config["ENGINE"] == DATABASE_ENGINES[0] and config["NAME"] != ":memory:":
+    if config["ENGINE"] == SQLITE and config["NAME"] != ":memory:":
         config["NAME"] = str(BASE_DIR / config["NAME"])
     return dict(config)
 
@@ -195,14 +196,14 @@ def _state_dir(read: Reader, database: dict[str, Any]) -> Path:
     named = read.text("STATE_DIR")
     if named:
         return BASE_DIR / named
-    if database["ENGINE"] == DATABASE_ENGINES[0] and database["NAME"] != ":memory:":
+    if database["ENGINE"] == SQLITE and database["NAME"] != ":memory:":
         return Path(database["NAME"]).parent
     return BASE_DIR / "var"
 
 
 def _fernet_keys(read: Reader, demo: Mapping[str, str]) -> tuple[str, ...]:
     name = "FIELD_ENCRYPTION_KEYS"
-    keys = tuple(key.strip() for key in read.secret(name, demo).split(",") if key.strip())
+    keys = tuple(key.strip() for key in read.secret(name, demo, least=0).split(",") if key.strip())
     for number, key in enumerate(keys, start=1):
         try:
             raw = base64.urlsafe_b64decode(key.encode())

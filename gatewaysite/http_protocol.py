@@ -12,8 +12,6 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from proxy import runtime
-
 #: A request's head: its line and all headers (bytes). A model's client sends 1 to 2 KiB, a browser with cookies 8.
 MAX_HEAD_BYTES = 32 * 1024
 MAX_HEADERS = 200
@@ -52,6 +50,8 @@ class GatewayProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The server ends: readiness turns to no at once, streams go on until the time to drain is over."""
+        from proxy import runtime  # noqa: PLC0415  (a worker imports this module before Django is set up)
+
         try:
             runtime.current().plane.draining = True
         except RuntimeError:  # not started yet
@@ -105,8 +105,11 @@ class GatewayProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
-            self.transport.close()  # in the middle of another answer there is nothing to say
-            return
+            if self.cycle.response_started:
+                self.transport.close()  # in the middle of another answer there is nothing to say
+                return
+            self.cycle.disconnected = True  # its body turned out to be none: nobody hears the application any more
+            self.cycle.message_event.set()
         request_id = f"req_{uuid.uuid4().hex}"
         body = json.dumps(_error(status, request_id)).encode()
         head = [STATUS_LINE[status], f"x-request-id: {request_id}\r\nrequest-id: {request_id}\r\n".encode()]

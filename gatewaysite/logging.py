@@ -15,6 +15,7 @@ _SECRETS = re.compile(
     r"|(?i:\b(?P<scheme>bearer|basic)\s+)[^\s\"',;]+"
     r"|(?i:(?P<name>[?&](?:api[_-]?key|key|access_token|token|secret|password)=))[^&\s\"']+"
 )
+_PLAIN = (str, int, float, bool, list, dict, type(None))
 _QUIET = {
     "handlers": ["stderr"],
     "level": "WARNING",
@@ -43,13 +44,20 @@ def mask_secrets(_logger: object, _method: str, entry: MutableMapping[str, Any])
     return entry
 
 
+def drop_objects(_logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor: of what a log call brings along, plain values only (Django adds the whole request)."""
+    for name in [name for name, value in entry.items() if not isinstance(value, _PLAIN) or name == "color_message"]:
+        del entry[name]
+    return entry
+
+
 def _processors() -> list[Any]:
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.stdlib.PositionalArgumentsFormatter(),
-        structlog.stdlib.ExtraAdder(allow=("status_code", "path", "code", "tenant", "request_id")),
+        structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
         structlog.processors.format_exc_info,
@@ -77,6 +85,7 @@ def logging_config(level: str) -> dict[str, Any]:
                 "foreign_pre_chain": _processors(),
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    drop_objects,
                     mask_secrets,
                     structlog.processors.JSONRenderer(ensure_ascii=True, default=str),
                 ],
@@ -92,7 +101,7 @@ def logging_config(level: str) -> dict[str, Any]:
             "django.server": _QUIET,
             "django.db.backends": _QUIET,
             "axes": _QUIET,
-            "uvicorn.access": _QUIET,
+            "uvicorn.access": {"handlers": [], "level": "CRITICAL", "propagate": False},
             "asyncio": _QUIET,
             "httpx": _QUIET,
             "httpcore": _QUIET,

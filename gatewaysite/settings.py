@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import django_stubs_ext
+
+from gatewaysite import unfold
 from gatewaysite.env import BASE_DIR, environment
 from gatewaysite.logging import configure_structlog, logging_config
+
+# Lets typed declarations such as ModelAdmin[Tenant] stand at run time.
+django_stubs_ext.monkeypatch()
 
 ENVIRONMENT = environment()
 
@@ -43,9 +49,11 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = False
+FORMAT_MODULE_PATH = ["gatewaysite.formats"]
 
 INSTALLED_APPS = [
     "unfold",
+    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -68,7 +76,7 @@ MIDDLEWARE = [
     "gatewaysite.errors.JsonErrorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "gatewaysite.content_security.ContentSecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "gatewaysite.static.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -132,6 +140,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -173,6 +182,10 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+
+# ----------------------------------------------------------------------------------------------------------- admin
+
+UNFOLD = unfold.UNFOLD
 
 # ------------------------------------------------------------------------------------------------------------ APIs
 

@@ -70,6 +70,8 @@ async def admit(plane: LimiterSide, request: AdmissionRequest) -> Admitted:
             raise refusal(reply[3] - 1, reply[4], _states(bound, reply, request, taken=False), now_ms)
         if status == b"revoked":
             raise revoked()
+        if status == b"taken":
+            raise ValueError(f"event id {request.event_id} was used before")
         if status == b"cold":
             plane.on_cold(bound.shard)
             raise _budget_unavailable("The budgets are being counted again after a loss of the store.")
@@ -83,10 +85,11 @@ async def _call(
     tokens, worst_tokens, nano = request.expected_tokens, request.worst_tokens, request.worst_nano
     name = record_key(bound.shard, event_id)
     record = encode_record(bound.record_rules, deadline_ms, tokens, worst_tokens, nano, request.skeleton)
-    args = _rule_args(bound, request)
+    args: list[Any] = [event_id, now_ms, deadline_ms, record, cold_passes, bound.holds_from, bound.holds_until]
+    args += _rule_args(bound, request)
     keys = [bound.epoch, bound.revoked, name, bound.open, *bound.keys]
     try:
-        reply: list[Any] = await store.run(ADMIT, keys, [event_id, now_ms, deadline_ms, record, cold_passes, *args])
+        reply: list[Any] = await store.run(ADMIT, keys, args)
     except asyncio.CancelledError:
         _cancel(store, request, bound)
         raise

@@ -30,7 +30,7 @@ COUNTED = ("quota", "budget")
 #: Callers, and users of one caller, whose rules are kept in memory.
 CALLERS_KEPT, USERS_KEPT = 4096, 1024
 
-_FOREVER = 1 << 62
+_FOREVER = LARGEST
 
 
 class Rule(msgspec.Struct, kw_only=True, frozen=True):

@@ -11,11 +11,11 @@ import logging
 import random
 import re
 import time
+from typing import Any
 
 import msgspec
 
 from proxy.context import Answer, AttemptRecord, Call, ProviderReply, Relay
-from proxy.dialects.base import canonical
 from proxy.errors import BadRequest, GatewayError, Unavailable, UpstreamFault
 from proxy.exchange import Exchange
 from proxy.plan import Candidate
@@ -130,8 +130,6 @@ async def _attempt(plane: DataPlane, exchange: Exchange, candidate: Candidate, d
     """One try, recorded whatever happens. Raises UpstreamFault, or BadRequest for what the adapter cannot express."""
     call, target = exchange.call, candidate.target
     assert call is not None
-    if candidate.adapter.dialect != call.dialect:
-        canonical(exchange.dialect, call)
     request = candidate.adapter.build_request(call, target.adapter_target)
     exchange.candidate = candidate
     record = AttemptRecord(provider=target.provider.name, model=target.model, outcome="cancelled")
@@ -195,7 +193,19 @@ def _whole_answer(call: Call, candidate: Candidate, reply: ProviderReply) -> Ans
     if candidate.adapter.dialect == call.dialect:
         return candidate.adapter.pass_through(call, reply)
     response = candidate.adapter.parse_response(call, reply)
-    return Answer(body=None, usage=response.usage, finish_reason=response.finish_reason, response=response)
+    return Answer(
+        body=None,
+        usage=response.usage,
+        finish_reason=response.finish_reason,
+        produced_chars=_characters(response.parts) if response.usage is None else 0,
+        response=response,
+    )
+
+
+def _characters(parts: list[Any]) -> int:
+    """Of the texts, thinking and tool arguments of an answer, for an estimate of its tokens."""
+    texts = (getattr(part, name, None) for part in parts for name in ("text", "name", "arguments"))
+    return sum(len(text) for text in texts if text)
 
 
 async def _open_stream(exchange: Exchange, candidate: Candidate, stream: UpstreamStream) -> Delivery:
@@ -205,9 +215,8 @@ async def _open_stream(exchange: Exchange, candidate: Candidate, stream: Upstrea
     if adapter.dialect == call.dialect:
         relay = adapter.stream_pass_through(call)
     else:
-        relay = TranslatingRelay(
-            adapter.stream_decoder(call), exchange.dialect.stream_renderer(call, exchange.request_id)
-        )
+        renderer = exchange.dialect.stream_renderer(call, exchange.request_id, candidate.target.model)
+        relay = TranslatingRelay(adapter.stream_decoder(call), renderer)
     pieces = []
     try:
         while not (relay.started or relay.done or relay.fault):

@@ -1,144 +1,151 @@
 """From stream to record: the drain reads each shard's events and writes them in transactions (DESIGN section 5).
 
 A shard has one owner at a time (a lock that its owner renews). Entries are read under one consumer name, first those
-read before and not acknowledged, so what a dead owner left behind is taken up by the next. Acknowledged and deleted is
-only what was committed; writing is idempotent, so a crash anywhere loses nothing and doubles nothing.
+read before and not acknowledged, so what a dead owner left behind is taken up by the next. Deleted and acknowledged is
+only what was committed, and writing is idempotent, so a crash anywhere loses nothing and doubles nothing. Deleted comes
+first: an entry that is gone but not acknowledged is found again and acknowledged; the other way round it would stay.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import uuid
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
-from django.db import DataError, IntegrityError, close_old_connections
 from django.db import Error as DatabaseError
+from django.db import connection
 
-from proxy.drain_write import Entry, read_entry, write_batch
+from proxy.drain_batch import Taken, take, write_taken
 from proxy.errors import StoreUnavailable
-from proxy.redis_keys import shard_prefix, stream_key
+from proxy.redis_keys import dead_key, stream_key
+from proxy.shard_ownership import ShardOwnership
 from proxy.store import Store, StoreError
 from proxy.sweeper import sweep
 
 logger = logging.getLogger(__name__)
 
 GROUP = CONSUMER = "drain"
-#: Entries of one shard taken at once.
-BATCH = 500
-#: Pause when nothing was there (seconds), and after an error.
+#: Entries of one shard taken at once. A batch holds those of all owned shards.
+COUNT = 250
+#: Pause when less than COUNT was there, so that the next batch is worth its transaction; and after an error (seconds).
 IDLE_SECONDS, ERROR_SECONDS = 0.05, 1.0
-#: How long an owner may be silent before another takes its shard (ms), and how often it says that it lives (seconds).
-OWNER_MS, RENEW_SECONDS = 10_000, 3.0
 SWEEP_SECONDS = 1.0
+#: How long the end of the process waits for the batch that is being written (seconds).
+FINISH_SECONDS = 20.0
 
 
-class Taken(msgspec.Struct):
-    """An entry as read: its place in the stream, and what it says (None: not understood)."""
+class Stats(msgspec.Struct):
+    """Since the drain began: entries written, entries set aside, batches, reservations charged by the sweeper."""
 
-    shard: int
-    place: bytes
-    raw: bytes
-    entry: Entry | None
+    written: int = 0
+    dead: int = 0
+    batches: int = 0
+    swept: int = 0
 
 
 class Drain:
     """Drains the shards it can get hold of. One per process."""
 
-    def __init__(self, store: Store, shards: Iterable[int]) -> None:
+    def __init__(self, store: Store, shards: Iterable[int] = range(16)) -> None:
         self.store = store
-        self.shards = tuple(shards)
-        self.name = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self.owned: list[int] = []
-        self.reread: set[int] = set()  # shards whose unacknowledged entries come first
-        self.written = 0
+        self.ownership = ShardOwnership(store, tuple(shards))
+        self.stats = Stats()
         self.stopping = asyncio.Event()
-        self.idle = asyncio.Event()
+        self._unread: set[int] = set()  # owned shards whose unacknowledged entries come first
         self._database = ThreadPoolExecutor(1, thread_name_prefix="tollbar-drain")
-        self._renewed = self._swept = -1e9
+        self._running: list[asyncio.Future[None]] = []
+
+    # ---------------------------------------------------------------- life
 
     async def run(self) -> None:
-        """Drain until `finish`."""
-        while not self.stopping.is_set():
-            pause = IDLE_SECONDS
-            try:
-                await self.keep_shards()
-                if await self.step():
-                    pause = 0.0
-                await self.sweep_sometimes()
-            except StoreUnavailable:
-                self.owned, self._renewed = [], -1e9
-                pause = ERROR_SECONDS
-            except DatabaseError as error:
-                logger.warning("events wait for the database", extra={"why": str(error)[:200]})
-                self.reread.update(self.owned)
-                pause = ERROR_SECONDS
-            if pause:
-                await self._wait(pause)
-        self.idle.set()
-
-    async def once(self) -> int:
-        """Drain what is there now, of the shards it can get; gives how many entries were written."""
-        await self.keep_shards()
-        while await self.step():
-            pass
-        await self.release()
-        return self.written
+        """Drain and sweep until `finish`, whatever happens."""
+        loops = [self._keep(self._drain, IDLE_SECONDS), self._keep(self._sweep, SWEEP_SECONDS)]
+        self._running = [asyncio.ensure_future(loop) for loop in loops]
+        try:
+            await asyncio.gather(*self._running)
+        finally:
+            for loop in self._running:
+                loop.cancel()
 
     async def finish(self) -> None:
-        """Write what is there and stop."""
+        """Write what is there and stop. Whatever cannot be written stays in the stream."""
         self.stopping.set()
-        await self.idle.wait()
         try:
-            await self.once()
-        except (StoreUnavailable, DatabaseError) as error:
+            async with asyncio.timeout(FINISH_SECONDS):
+                if self._running:
+                    await asyncio.wait(self._running)
+                await self.drain_all()
+                await self.ownership.release()
+                await asyncio.get_running_loop().run_in_executor(self._database, _close_connection)
+        except (StoreUnavailable, StoreError, DatabaseError, TimeoutError) as error:
             logger.warning("events stay in the stream", extra={"why": str(error)[:200]})
         self._database.shutdown(wait=False)
+
+    async def drain_all(self) -> None:
+        """Drain until the shards it can get are empty."""
+        await self._take_shards()
+        while await self.step():
+            pass
+
+    async def _keep(self, job: Callable[[], Awaitable[bool]], pause: float) -> None:
+        """Do a job again and again: at once when it says that there is more, after a pause otherwise."""
+        while not self.stopping.is_set():
+            doing = asyncio.ensure_future(job())
+            try:
+                await asyncio.wait([doing])
+            finally:
+                doing.cancel()  # nothing, unless we are cancelled ourselves
+            seconds = pause
+            if (error := doing.exception()) is not None:
+                self._note(error)
+                seconds = ERROR_SECONDS
+            elif doing.result():
+                continue
+            try:
+                await asyncio.wait_for(self.stopping.wait(), seconds)
+            except TimeoutError:
+                pass
+
+    def _note(self, error: BaseException) -> None:
+        """After a failure everything is begun anew: ownership is asked for again, pending entries are read again."""
+        self._unread.update(self.ownership.owned)
+        if isinstance(error, StoreUnavailable):
+            self.ownership.forget()
+        elif isinstance(error, DatabaseError):
+            logger.warning("events wait for the database", extra={"why": str(error)[:200]})
+        else:
+            logger.error("events wait, draining failed", exc_info=error)
+
+    async def _drain(self) -> bool:
+        await self._take_shards()
+        taken = await self.step()
+        return taken >= COUNT
+
+    async def _sweep(self) -> bool:
+        """Charge reservations that nobody settled."""
+        for shard in list(self.ownership.owned):
+            self.stats.swept += await sweep(self.store, shard)
+        return False
+
+    # ---------------------------------------------------------------- one batch
 
     async def step(self) -> int:
         """One batch of every owned shard, in one transaction. Gives how many entries were taken."""
         taken = await self._read()
         if not taken:
             return 0
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._database, _write, taken)
+        await asyncio.get_running_loop().run_in_executor(self._database, write_taken, taken)
         await self._acknowledge(taken)
-        self.written += sum(item.entry is not None for item in taken)
+        self.stats.batches += 1
+        self.stats.written += sum(item.entry is not None for item in taken)
         return len(taken)
 
-    # ---------------------------------------------------------------- ownership
-
-    async def keep_shards(self) -> None:
-        """Renew the shards we own and take those that nobody does."""
-        now = asyncio.get_running_loop().time()
-        if now - self._renewed < RENEW_SECONDS:
-            return
-        self._renewed = now
-        owned = await asyncio.gather(*(self._hold(shard) for shard in self.shards))
-        fresh = [shard for shard, held in zip(self.shards, owned, strict=True) if held and shard not in self.owned]
-        self.owned = [shard for shard, held in zip(self.shards, owned, strict=True) if held]
-        for shard in fresh:
+    async def _take_shards(self) -> None:
+        for shard in await self.ownership.renew():
             await self._ensure_group(shard)
-            self.reread.add(shard)
-
-    async def _hold(self, shard: int) -> bool:
-        key = shard_prefix(shard) + "drain"
-        if await self.store.command("SET", key, self.name, "NX", "PX", str(OWNER_MS)):
-            return True
-        if await self.store.command("GET", key) != self.name.encode():
-            return False
-        return bool(await self.store.command("PEXPIRE", key, str(OWNER_MS)))
-
-    async def release(self) -> None:
-        """Let others take our shards at once."""
-        for shard in self.owned:
-            key = shard_prefix(shard) + "drain"
-            if await self.store.command("GET", key) == self.name.encode():
-                await self.store.command("DEL", key)
-        self.owned, self._renewed = [], -1e9
+            self._unread.add(shard)
 
     async def _ensure_group(self, shard: int) -> None:
         try:
@@ -147,96 +154,45 @@ class Drain:
             if error.code != "BUSYGROUP":
                 raise
 
-    # ---------------------------------------------------------------- reading and acknowledging
-
     async def _read(self) -> list[Taken]:
-        replies = await asyncio.gather(*(self._read_shard(shard) for shard in self.owned))
+        replies = await asyncio.gather(*(self._read_shard(shard) for shard in self.ownership.owned))
         return [item for items in replies for item in items]
 
     async def _read_shard(self, shard: int) -> list[Taken]:
-        key = stream_key(shard)
-        if shard in self.reread:
-            items = _taken(shard, await self._group_read(key, "0"))
-            if items:
-                return items
-            self.reread.discard(shard)
         try:
-            return _taken(shard, await self._group_read(key, ">"))
+            if shard in self._unread:
+                items = take(shard, await self._group_read(shard, "0"))
+                if items:
+                    return items
+                self._unread.discard(shard)
+            return take(shard, await self._group_read(shard, ">"))
         except StoreError as error:
             if error.code != "NOGROUP":  # the store lost its data
                 raise
             await self._ensure_group(shard)
             return []
 
-    async def _group_read(self, key: str, place: str) -> object:
-        return await self.store.command(
-            "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", str(BATCH), "STREAMS", key, place
-        )
+    async def _group_read(self, shard: int, place: str) -> object:
+        where = ("STREAMS", stream_key(shard), place)
+        return await self.store.command("XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", str(COUNT), *where)
 
     async def _acknowledge(self, taken: list[Taken]) -> None:
-        for shard in {item.shard for item in taken}:
-            key = stream_key(shard)
-            mine = [item for item in taken if item.shard == shard]
-            for item in mine:
-                if item.entry is None and item.raw:
-                    logger.error("an event was not understood and is set aside", extra={"shard": shard})
-                    await self.store.command("XADD", shard_prefix(shard) + "dead", "*", "e", item.raw)
-            places = [item.place for item in mine]
-            await self.store.command("XACK", key, GROUP, *places)
-            await self.store.command("XDEL", key, *places)
-
-    async def sweep_sometimes(self) -> None:
-        """Charge reservations that nobody settled."""
-        now = asyncio.get_running_loop().time()
-        if now - self._swept >= SWEEP_SECONDS:
-            self._swept = now
-            for shard in self.owned:
-                await sweep(self.store, shard)
-
-    async def _wait(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self.stopping.wait(), seconds)
-        except TimeoutError:
-            pass
-
-
-def _taken(shard: int, reply: object) -> list[Taken]:
-    items = []
-    for _, entries in reply or []:  # type: ignore[attr-defined]
-        for place, fields in entries:
-            raw = fields[1] if fields else b""  # deleted meanwhile: nothing but its place
-            items.append(Taken(shard, place, raw, _understood(raw)))
-    return items
-
-
-def _understood(raw: bytes) -> Entry | None:
-    try:
-        return read_entry(raw)
-    except msgspec.MsgspecError:
-        return None
-
-
-#: What one entry that can never be written raises: it must not hold up the others.
-_UNWRITABLE = (IntegrityError, DataError, KeyError, TypeError, ValueError)
-
-
-def _write(taken: list[Taken]) -> None:
-    """Write what was understood. When the batch as a whole cannot be written, each entry by itself: one that cannot be
-    is marked as not understood."""
-    close_old_connections()
-    batch = [(item.shard, item.entry) for item in taken if item.entry is not None]
-    try:
-        write_batch(batch)
-    except _UNWRITABLE:
+        dead = [item for item in taken if item.fault]
+        for item in dead:
+            logger.error("an event is set aside", extra={"shard": item.shard, "why": item.fault})
+            await self.store.command("XADD", dead_key(item.shard), "*", "e", item.raw, "why", item.fault)
+        self.stats.dead += len(dead)
+        by_shard: dict[int, list[bytes]] = {}
         for item in taken:
-            _write_alone(item)
+            by_shard.setdefault(item.shard, []).append(item.place)
+        await asyncio.gather(*(self._forget(shard, places) for shard, places in by_shard.items()))
+
+    async def _forget(self, shard: int, places: list[bytes]) -> None:
+        deleted = self.store.command("XDEL", stream_key(shard), *places)
+        acknowledged = self.store.command("XACK", stream_key(shard), GROUP, *places)
+        await asyncio.gather(deleted, acknowledged)  # executed in this order: one connection
 
 
-def _write_alone(item: Taken) -> None:
-    if item.entry is None:
-        return
-    try:
-        write_batch([(item.shard, item.entry)])
-    except _UNWRITABLE as error:
-        logger.error("an event cannot be written", extra={"event": item.entry.id, "why": repr(error)[:300]})
-        item.entry = None
+def _close_connection() -> None:
+    """Of the thread that this runs in."""
+    connection.close()

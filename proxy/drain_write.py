@@ -3,91 +3,144 @@ whoever listens to the recorder. Idempotent: a batch that was committed before c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from django.db import transaction
+from django.db import connection, transaction
+from msgspec import Meta
 
+from audit.columns import storable
 from audit.recorder import NewEvent, record
-from billing.ledger import post
-from billing.models import LedgerEntry
+from billing.ledger import Posting, post
+
+#: How long a batch waits for a lock (ms). Less than PostgreSQL's deadlock_timeout (1 s): when a change of the control
+#: plane and a batch wait for each other, it is the batch that gives way and comes again.
+LOCK_TIMEOUT_MS = 500
+
+#: What PostgreSQL's bigint holds.
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Text = str | None
 
 
-class Entry(msgspec.Struct, kw_only=True):
+class Recorded(msgspec.Struct):
+    """What of an event the columns of audit events and ledger entries need. Other fields are only recorded."""
+
+    id: Annotated[str, Meta(min_length=36, max_length=36)]
+    time: Annotated[datetime, Meta(tz=True)]
+    tenant: str
+    request_id: str
+    key_id: _Text = None
+    user: _Text = None
+    endpoint: _Text = None
+    model_requested: _Text = None
+    model_served: _Text = None
+    provider: _Text = None
+    status: _Text = None
+    http_status: Annotated[int, Meta(ge=0, le=32767)] | None = None
+    error_code: _Text = None
+    usage_source: _Text = None
+    cost_usd: _Text = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    cache_read_tokens: _Count | None = None
+    cache_write_tokens: _Count | None = None
+    reasoning_tokens: _Count | None = None
+    latency_ms: _Count = 0
+    fallback_used: bool = False
+    cached: bool = False
+
+
+class Envelope(msgspec.Struct, kw_only=True):
     """A stream entry, see proxy.metering.entry."""
 
     id: str
-    time_ms: int
-    tenant_id: int
-    key_pk: str | None
+    time_ms: Annotated[int, Meta(ge=0, le=253_402_300_799_000)]  # to the end of the year 9999
+    tenant_id: _Count
+    key_pk: _Text = None
     charged: bool
-    cost_nano: int | None
-    price_id: int | None
-    webhook_url: str | None = None
-    event: dict[str, Any]
+    cost_nano: _Count | None = None
+    price_id: _Count | None = None
+    webhook_url: _Text = None
+    event: msgspec.Raw
 
 
-_decoder = msgspec.json.Decoder(Entry)
+class Entry(msgspec.Struct):
+    """A stream entry that was understood."""
+
+    envelope: Envelope
+    event: Recorded
+    body: dict[str, Any]
+
+
+_envelopes = msgspec.json.Decoder(Envelope)
+_events = msgspec.json.Decoder(Recorded)
 
 
 def read_entry(raw: bytes) -> Entry:
-    """Raises msgspec.MsgspecError for what is none."""
-    return _decoder.decode(raw)
+    """Raises ValueError for what is no entry, or could not be stored as one."""
+    envelope = _envelopes.decode(raw)
+    entry = Entry(envelope, _events.decode(envelope.event), msgspec.json.decode(envelope.event))
+    if entry.event.id != envelope.id:
+        raise ValueError("the entry's id is not its event's")
+    return entry
 
 
-def write_batch(batch: list[tuple[int, Entry]]) -> int:
-    """Record (shard, entry) pairs; gives how many were new."""
+def write_batch(batch: Sequence[tuple[int, Entry]]) -> int:
+    """Record (shard, entry) pairs and post what is charged; gives how many events were new. Raises DatabaseError."""
     with transaction.atomic():
+        _wait_for_locks_only_so_long()
         fresh = record([_new_event(shard, entry) for shard, entry in batch])
-        post([_ledger_entry(entry) for _, entry in batch if entry.charged])
+        post([_posting(entry) for _, entry in batch if entry.envelope.charged])
     return len(fresh)
 
 
+def record_only(shard: int, entry: Entry) -> int:
+    """The audit event alone, of an entry that the ledger does not take."""
+    with transaction.atomic():
+        _wait_for_locks_only_so_long()
+        return len(record([_new_event(shard, entry)]))
+
+
+def _wait_for_locks_only_so_long() -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")
+
+
 def _time(entry: Entry) -> datetime:
-    return datetime.fromtimestamp(entry.time_ms / 1000, UTC)
+    return datetime.fromtimestamp(entry.envelope.time_ms / 1000, UTC)
 
 
 def _new_event(shard: int, entry: Entry) -> NewEvent:
-    event = entry.event
-    return NewEvent(
-        id=entry.id,
-        chain=shard,
-        time=_time(entry),
-        body=event,
-        tenant=event["tenant"],
-        key_id=event["key_id"] or "",
-        request_id=event["request_id"],
-        status=event["status"],
-        http_status=event["http_status"],
-        error_code=event["error_code"] or "",
-        extra={"tenant_id": entry.tenant_id, "webhook_url": entry.webhook_url},
-    )
+    told = {"tenant_id": entry.envelope.tenant_id, "webhook_url": entry.envelope.webhook_url}
+    return NewEvent(id=entry.envelope.id, chain=shard, time=entry.event.time, body=entry.body, extra=told)
 
 
-def _ledger_entry(entry: Entry) -> LedgerEntry:
-    event = entry.event
-    return LedgerEntry(
-        event_id=entry.id,
-        request_id=event["request_id"],
+def _posting(entry: Entry) -> Posting:
+    envelope, event = entry.envelope, entry.event
+    return Posting(
+        event_id=envelope.id,
+        request_id=storable(event.request_id, 64),
         time=_time(entry),
-        tenant_id=entry.tenant_id,
-        key_id=entry.key_pk,
-        user=event["user"] or "",
-        endpoint=event["endpoint"],
-        model_requested=event["model_requested"] or "",
-        model_served=event["model_served"] or "",
-        provider=event["provider"] or "",
-        status=event["status"],
-        usage_source=event["usage_source"] or "",
-        cost_nano=entry.cost_nano,
-        price_id=entry.price_id,
-        fallback_used=event["fallback_used"],
-        cached=event["cached"],
-        latency_ms=event["latency_ms"],
-        input_tokens=event["input_tokens"] or 0,
-        output_tokens=event["output_tokens"] or 0,
-        cache_read_tokens=event["cache_read_tokens"] or 0,
-        cache_write_tokens=event["cache_write_tokens"] or 0,
-        reasoning_tokens=event["reasoning_tokens"] or 0,
+        tenant_id=envelope.tenant_id,
+        key_id=envelope.key_pk,
+        user=storable(event.user or "", 512),
+        endpoint=storable(event.endpoint or "", 40),
+        model_requested=storable(event.model_requested or "", 200),
+        model_served=storable(event.model_served or "", 200),
+        provider=storable(event.provider or "", 63),
+        status=storable(event.status or "", 16),
+        usage_source=storable(event.usage_source or "", 10),
+        cost_nano=envelope.cost_nano,
+        price_id=envelope.price_id,
+        fallback_used=event.fallback_used,
+        cached=event.cached,
+        latency_ms=min(event.latency_ms, 2**31 - 1),
+        input_tokens=event.input_tokens or 0,
+        output_tokens=event.output_tokens or 0,
+        cache_read_tokens=event.cache_read_tokens or 0,
+        cache_write_tokens=event.cache_write_tokens or 0,
+        reasoning_tokens=event.reasoning_tokens or 0,
     )

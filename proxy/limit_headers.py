@@ -31,7 +31,11 @@ def rate_headers(states: list[LimitState], violated: LimitState | None = None) -
     tokens = _tightest(states, "tokens")
     if tokens is not None:
         headers += _family(b"tokens", tokens)
-    policies = {(state.scope, state.kind): state for state in states if state.kind in _TOLD}
+    policies: dict[tuple[str, str], LimitState] = {}
+    for state in states:
+        known = policies.get((state.scope, state.kind))
+        if state.kind in _TOLD and (known is None or state.remaining < known.remaining):
+            policies[state.scope, state.kind] = state
     if policies:
         headers.append((b"ratelimit-policy", ", ".join(map(_policy, policies.values())).encode()))
         told = policies.values() if violated is None else [violated]

@@ -54,8 +54,8 @@ class Provider(models.Model):
     breaker_window = _seconds(60, "In which failures count.")
     breaker_open_for = _seconds(30, "Until a probe is let through.")
     breaker_close_after = models.PositiveSmallIntegerField(default=2, validators=[MinValueValidator(1)])
-    rpm = models.BigIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
-    tpm = models.BigIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    rpm = models.BigIntegerField("RPM", null=True, blank=True, validators=[MinValueValidator(1)])
+    tpm = models.BigIntegerField("TPM", null=True, blank=True, validators=[MinValueValidator(1)])
     concurrency = models.BigIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
 
     class Meta:

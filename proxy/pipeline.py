@@ -17,6 +17,7 @@ from proxy.answering import answer_whole, failure_frames, head_of_answer, send_e
 from proxy.attempts import Delivery, deliver
 from proxy.authenticate import authenticate, credential_of
 from proxy.authorise import authorise, effective_user
+from proxy.dialects.base import canonical
 from proxy.errors import ClientGone, GatewayError, UpstreamFault
 from proxy.event_id import new_event_id
 from proxy.exchange import Exchange
@@ -65,6 +66,8 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     model = find_model(plane.snapshot, principal, call.model)
     plan = exchange.plan = make_plan(model, principal, call, now_ms)
     exchange.decision.extend({"step": "candidate", **entry} for entry in plan.dropped)
+    if any(candidate.adapter.dialect != call.dialect for candidate in plan.candidates):
+        canonical(exchange.dialect, call)  # what is malformed is refused before anything is reserved
     if call.max_tokens is None and needs_output_cap(exchange):
         call.output_cap = model.max_output_tokens
     bounds = metering.estimate(call, len(body), model)

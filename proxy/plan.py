@@ -56,7 +56,7 @@ def make_plan(model: ModelSpec, principal: Principal, call: Call, now_ms: int) -
     if not plan.candidates:
         if any(entry["reason"] == "no price" for entry in plan.dropped):
             raise Forbidden("The model has no price, and this tenant refuses unpriced models.", code="model_not_priced")
-        raise Unavailable("No provider serves this model.", retry_after_ms=30_000)
+        raise Unavailable("No provider serves this model.", retry_after_ms=1_000)
     if len(plan.candidates) > 1:
         _order(plan, model.strategy, call)
     return plan

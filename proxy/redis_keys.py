@@ -26,6 +26,16 @@ def stream_key(shard: int) -> str:
     return f"{shard_prefix(shard)}ev"
 
 
+def dead_key(shard: int) -> str:
+    """Stream of entries that could not be written as they are."""
+    return f"{shard_prefix(shard)}dead"
+
+
+def drain_lock_key(shard: int) -> str:
+    """Names the process that drains the shard."""
+    return f"{shard_prefix(shard)}drain"
+
+
 def record_key(shard: int, event_id: str) -> str:
     return f"{shard_prefix(shard)}rs:{event_id}"
 

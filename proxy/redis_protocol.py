@@ -35,10 +35,10 @@ def pack(*args: str | bytes | int) -> bytes:
 
 
 class RedisProtocol(asyncio.Protocol):
-    """`timeout_ms` may be changed at any time. `on_lost` is called once, after all waiting calls have failed."""
+    """Waits `timeout_ms` for a silent Redis. `on_lost` is called once, after all waiting calls have failed."""
 
     def __init__(self, timeout_ms: int, on_lost: Callable[[RedisProtocol], None]) -> None:
-        self.timeout_ms = timeout_ms
+        self._timeout_ms = timeout_ms
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(notEnoughData=_INCOMPLETE)
@@ -78,17 +78,23 @@ class RedisProtocol(asyncio.Protocol):
 
     # ---------------------------------------------------------------- the watchdog
 
+    def set_timeout(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+            self._watch()
+
     def _watch(self) -> None:
         self._looked_at = self._loop.time()
-        self._watchdog = self._loop.call_later(self.timeout_ms / TICKS / 1000, self._look)
+        self._watchdog = self._loop.call_later(self._timeout_ms / TICKS / 1000, self._look)
 
     def _look(self) -> None:
         self._watchdog = None
         if not self._waiting or self.closed:
             return
         elapsed_ms = (self._loop.time() - self._looked_at) * 1000
-        self._silent_ms += min(elapsed_ms, self.timeout_ms / TICKS)
-        if self._silent_ms > self.timeout_ms:  # one tick more than TICKS: the first may have begun before the call
+        self._silent_ms += min(elapsed_ms, self._timeout_ms / TICKS)
+        if self._silent_ms > self._timeout_ms:  # one tick more than TICKS: the first may have begun before the call
             self.drop("the store did not answer in time")
         else:
             self._watch()

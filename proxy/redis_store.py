@@ -91,16 +91,19 @@ class RedisStore(Store):
 
     async def _stay_connected(self) -> None:
         pause, longest = RETRY_SECONDS
+        told = ""
         while True:
             self._lost.clear()
             try:
                 self._protocol = await self._connect()
             except (OSError, StoreUnavailable, StoreError) as error:
-                logger.info("the store cannot be reached", extra={"why": str(error)[:200]})
+                why = (str(error) or type(error).__name__)[:200]
+                logger.log(logging.INFO if why == told else logging.WARNING, "no connection to the store: %s", why)
+                told = why
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, longest)
                 continue
-            pause = RETRY_SECONDS[0]
+            pause, told = RETRY_SECONDS[0], ""
             self.up = True
             self._first.set()
             logger.info("connected to the store")
@@ -148,7 +151,7 @@ class RedisStore(Store):
             if isinstance(outcome, BaseException):
                 raise outcome
         await self._ask_clock(connection)
-        connection.timeout_ms = self._timeout_ms
+        connection.set_timeout(self._timeout_ms)
 
     # ---------------------------------------------------------------- the clock
 

@@ -25,9 +25,14 @@ BUCKET, ROLLING, LEASE, COUNTER = b"b", b"w", b"l", b"c"
 class LimiterSide(Protocol):
     """What limiting needs of its process (`proxy.plane.DataPlane` has it)."""
 
-    store: Store
-    config: Config
-    on_cold: Callable[[int], None]
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def on_cold(self) -> Callable[[int], None]: ...
 
 
 class AdmissionRequest(msgspec.Struct, kw_only=True):

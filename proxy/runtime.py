@@ -123,11 +123,13 @@ class Runtime:
                 logger.warning("configuration not readable, the last one stays", extra={"why": str(error)[:200]})
 
     async def reload(self) -> None:
-        """Take the current configuration: first the keys that changed, then everything else, in one step."""
+        """Take the current configuration, and the keys that changed since the one in force, in one step."""
         before = self.plane.snapshot.version
         started = time.perf_counter()
-        keys = await self.in_database(snapshot_loader.load_keys, before or None, PRELOADED_KEYS)
+        # The snapshot (and with it the version) first: a key that changes between the two reads is then read now or
+        # belongs to a newer version. The other way round its change would be missed for good.
         snapshot = await self.in_database(snapshot_loader.load_snapshot)
+        keys = await self.in_database(snapshot_loader.load_keys, before or None, PRELOADED_KEYS)
         self.plane.keys.replace(keys)
         self.plane.snapshot = snapshot
         logger.info(

@@ -58,6 +58,12 @@ class Spool:
         """Whether this process has lines that were not replayed yet."""
         return self._file is not None
 
+    def close(self) -> None:
+        """Let another process (or a later start) have the lines."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
     async def append(self, line: Line) -> None:
         """Returns when the line is on disk. Lines of the same moment share one fsync. Raises OSError."""
         self._batch.append(msgspec.json.encode(line) + b"\n")

@@ -8,6 +8,8 @@ and from then on nothing comes out.
 
 from __future__ import annotations
 
+import re
+
 from proxy.errors import UpstreamFault
 
 #: The most a line, or the data of an event, may hold (RELIABILITY T53).
@@ -17,6 +19,9 @@ MAX_BYTES = 1 << 20
 Event = tuple[bytes | None, bytes]
 
 _BOM = b"\xef\xbb\xbf"
+
+#: An event of the usual form with a name: two lines, nothing blank.
+_NAMED = re.compile(rb"event: ([^\n]+)\ndata: ([^\n\x00-\x20][^\n]*)")
 
 
 def frame(data: bytes, event: str | None = None) -> bytes:
@@ -66,6 +71,8 @@ class SseParser:
         for part in self._without_bom(block).split(b"\n\n"):
             if small and part[:6] == b"data: " and part.find(b"\n") < 0 and part[6:7] > b" ":
                 events.append((None, part[6:]))
+            elif small and (found := _NAMED.fullmatch(part)):
+                events.append((found[1], found[2]))
             elif not self._add_part(part, events):
                 return events
         tail = chunk[end + 2 :]

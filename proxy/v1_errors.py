@@ -42,6 +42,7 @@ def error_response(request: HttpRequest, error: GatewayError) -> HttpResponse:
     else:
         body = openai_error_body(error, request_id)
     response = JsonResponse(body, status=error.status)
+    response.headers["Content-Length"] = str(len(response.content))
     for name, value in error.headers.items():
         response.headers[name] = value
     for raw_name, raw_value in retry_headers(error):

@@ -9,6 +9,7 @@ from ninja import Router
 
 from billing.money import nano_to_text
 from proxy.admission import LimitState, read_limits
+from proxy.errors import Unavailable
 from proxy.metering import iso_ms
 from proxy.runtime import ensure_started
 from proxy.v1_auth import caller, may_use, principal_of
@@ -23,7 +24,12 @@ router = Router(auth=caller())
 async def get_limits(request: HttpRequest) -> LimitList:
     """Every limit, quota and budget that can stop this key, with what is used. Reading uses none of it up."""
     plane, principal = await ensure_started(), principal_of(request)
-    states = await read_limits(plane.store, principal.tenant, principal.key, principal.user)
+    try:
+        states = await read_limits(plane.store, principal.tenant, principal.key, principal.user)
+    except Unavailable as error:
+        if error.code == "budget_unavailable":
+            plane.on_cold(principal.tenant.shard)
+        raise
     return LimitList(data=[_shown(state) for state in states])
 
 

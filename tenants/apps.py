@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class TenantsConfig(AppConfig):
     name = "tenants"
-    verbose_name = "Tenants"
+    verbose_name = "Callers"

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DURATION = re.compile(r"(\d{1,6})([smhdw])")
+_DURATION = re.compile(r"([0-9]{1,6})([smhdw])")
 
 
 def parse_duration(text: str) -> timedelta:

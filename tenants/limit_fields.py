@@ -14,20 +14,24 @@ class Algorithm(models.TextChoices):
     SLIDING_WINDOW = "sliding_window"
 
 
-def _limit(text: str) -> models.BigIntegerField:  # type: ignore[type-arg]
+def _limit(name: str, text: str) -> models.BigIntegerField:  # type: ignore[type-arg]
     return models.BigIntegerField(
-        null=True, blank=True, help_text=text, validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)]
+        name,
+        null=True,
+        blank=True,
+        help_text=text,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)],
     )
 
 
 class RateLimits(models.Model):
     """Empty means: not limited here (a tier or tenant above may still limit)."""
 
-    rpm = _limit("Requests per minute.")
-    tpm = _limit("Tokens per minute.")
-    concurrency = _limit("Requests in flight at once.")
-    user_rpm = _limit("Requests per minute of each user.")
-    user_tpm = _limit("Tokens per minute of each user.")
+    rpm = _limit("RPM", "Requests per minute.")
+    tpm = _limit("TPM", "Tokens per minute.")
+    concurrency = _limit("concurrency", "Requests in flight at once.")
+    user_rpm = _limit("user RPM", "Requests per minute of each user.")
+    user_tpm = _limit("user TPM", "Tokens per minute of each user.")
     algorithm = models.CharField(max_length=20, choices=Algorithm.choices, default=Algorithm.TOKEN_BUCKET)
 
     class Meta:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.core.validators import RegexValidator
+from django.core.validators import RegexValidator, URLValidator
 from django.db import models
 from django.utils import timezone
 
@@ -86,7 +86,7 @@ class JwtIssuer(models.Model):
     tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, related_name="jwt")
     issuer = models.CharField(max_length=300, unique=True)
     audience = models.CharField(max_length=300)
-    jwks_url = models.URLField(max_length=500, blank=True)
+    jwks_url = models.CharField(max_length=500, blank=True, validators=[URLValidator(["https", "http"])])
     secret = EncryptedTextField(purpose="jwt secret", blank=True)
     algorithms = models.JSONField(
         default=list, help_text="Accepted algorithms; empty: HS256 with a secret, else RS256."
@@ -113,6 +113,7 @@ class ApiKey(RateLimits):
     changed_in = models.BigIntegerField(default=0, editable=False, db_index=True)  # ConfigVersion of its last change
 
     class Meta:
+        verbose_name = "API key"
         ordering = ["tenant_id", "name"]
         constraints = [models.UniqueConstraint(fields=["tenant", "name"], name="apikey_name_unique_in_tenant")]
 

@@ -31,7 +31,7 @@ def mark_revoked(keys: Iterable[tuple[int, str]]) -> bool:
     if not settings.REDIS_URL or not markers:
         return False
     try:
-        with _connect(settings.REDIS_URL) as connection:
+        with open_redis(settings.REDIS_URL) as connection:
             for marker in markers:
                 connection.set(marker, 1, ex=MARKER_SECONDS)
     except (redis.RedisError, OSError) as error:
@@ -40,7 +40,8 @@ def mark_revoked(keys: Iterable[tuple[int, str]]) -> bool:
     return True
 
 
-def _connect(url: str) -> redis.Redis | redis.RedisCluster:  # type: ignore[type-arg]
+def open_redis(url: str) -> redis.Redis | redis.RedisCluster:  # type: ignore[type-arg]
+    """A short-lived synchronous connection to REDIS_URL, with timeouts (seconds) that a command can wait for."""
     parts = urlsplit(url)
     timeouts = {"socket_timeout": TIMEOUT_SECONDS, "socket_connect_timeout": TIMEOUT_SECONDS}
     base, _, flavour = parts.scheme.partition("+")

@@ -108,7 +108,8 @@ def create_key(
     *, tenant: Tenant, name: str, actor: str, secret: str = "", address: str = "", **fields: Any
 ) -> IssuedKey:
     """A new key of `tenant`; `fields` are those of ApiKey. `secret` imports one. Raises ValidationError."""
-    key = ApiKey(id=key_text.new_id(), tenant=tenant, name=name, **fields)
+    parsed = key_text.parse(secret) if secret else None  # one of ours from elsewhere keeps its id
+    key = ApiKey(id=parsed.id if parsed else key_text.new_id(), tenant=tenant, name=name, **fields)
     check_key(key)
     if secret and (fault := key_text.fault_of_imported(secret)):
         raise KeyRefused({"secret": f"The secret {fault}."})

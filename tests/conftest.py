@@ -43,11 +43,37 @@ def _empty_redis(real_redis_url: str) -> Iterator[None]:
         connection.flushdb()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _append_only_tables_can_be_emptied() -> Iterator[None]:
+    """Django empties all tables after a test with transactions: only for that the triggers give way."""
+    from django.db.backends.base.operations import BaseDatabaseOperations  # noqa: PLC0415
+
+    from audit.append_only import PROTECTED, create_statements, drop_statements  # noqa: PLC0415
+
+    empty = BaseDatabaseOperations.execute_sql_flush
+
+    def empty_protected_too(operations: BaseDatabaseOperations, statements: list[str]) -> None:
+        vendor = operations.connection.vendor
+        dropping = [sql for table in PROTECTED for sql in drop_statements(vendor, table)]
+        creating = [sql for table in PROTECTED for sql in create_statements(vendor, table)]
+        empty(operations, dropping)
+        empty(operations, statements)
+        empty(operations, creating)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseDatabaseOperations, "execute_sql_flush", empty_protected_too)
+        yield
+
+
 @pytest.fixture
 def process_environment(tmp_path: Path) -> dict[str, str]:
     """Settings for a process of the product that a test starts: its own SQLite file, the suite's Redis."""
     inherited = {name: os.environ[name] for name in ("HOME", "LANG", "PATH", "TMPDIR", "TZ") if name in os.environ}
-    own = {"DATABASE_URL": f"sqlite:///{tmp_path / 'tollbar.sqlite3'}", "PYTHONUNBUFFERED": "1"}
+    own = {
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'tollbar.sqlite3'}",
+        "STATE_DIR": str(tmp_path),
+        "PYTHONUNBUFFERED": "1",
+    }
     return inherited | environment.settings_for_tests() | own
 
 

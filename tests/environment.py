@@ -16,11 +16,13 @@ PRODUCT_SETTINGS = (
     "BUDGET_REDIS_FAILURE_POLICY",
     "CELERY_BROKER_URL",
     "CHAOS_ENABLED",
+    "CSRF_TRUSTED_ORIGINS",
     "DEBUG",
     "DEMO",
     "DRAIN_SECONDS",
     "FIELD_ENCRYPTION_KEYS_FILE",
     "GATEWAY_CONFIG",
+    "HTTPS",
     "KEY_PEPPER_FILE",
     "LOG_LEVEL",
     "MAX_REQUEST_SIZE_BYTES",
@@ -31,6 +33,8 @@ PRODUCT_SETTINGS = (
     "PROVIDER_ALLOW_PRIVATE_NETWORKS",
     "RATE_LIMIT_REDIS_FAILURE_POLICY",
     "SECRET_KEY_FILE",
+    "TRUSTED_PROXIES",
+    "WEB_CONCURRENCY",
     "WEBHOOK_ALLOW_PRIVATE_NETWORKS",
 )
 
@@ -49,6 +53,7 @@ def settings_for_tests() -> dict[str, str]:
         "FIELD_ENCRYPTION_KEYS": "dGVzdC1zdWl0ZS1lbmNyeXB0aW9uLWtleS0zMi1ieXQ=",
         "DATABASE_URL": os.environ.get("TEST_DATABASE_URL") or f"sqlite:///{STATE / 'tollbar.sqlite3'}",
         "REDIS_URL": os.environ.get("TEST_REDIS_URL", ""),
+        "STATE_DIR": str(STATE),
     }
 
 

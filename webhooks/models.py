@@ -37,7 +37,7 @@ class Endpoint(models.Model):
         constraints = [models.UniqueConstraint(fields=["tenant", "url"], name="endpoint_url_unique_in_tenant")]
 
     def __str__(self) -> str:
-        return self.url
+        return self.url.partition("?")[0]  # the query may carry a token
 
 
 class Message(models.Model):

@@ -1,12 +1,14 @@
+"""UPDATE, DELETE, TRUNCATE and REPLACE of recorded rows are refused by the database itself."""
+
 from django.db import migrations
 
-from audit.append_only import PROTECTED, protect, unprotect
+from audit.append_only import protect, unprotect
 
 TABLE = "audit_auditevent"
 
 
 def forwards(apps, schema_editor):
-    protect(schema_editor, TABLE, PROTECTED[TABLE])
+    protect(schema_editor, TABLE)
 
 
 def backwards(apps, schema_editor):

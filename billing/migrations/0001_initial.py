@@ -189,6 +189,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name_plural": "ledger entries",
                 "indexes": [
                     models.Index(fields=["tenant", "time"], name="ledger_tenant_time"),
                     models.Index(fields=["key", "time"], name="ledger_key_time"),
@@ -299,6 +300,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "daily usage",
+                "verbose_name_plural": "daily usage",
                 "indexes": [models.Index(fields=["tenant", "day"], name="rollup_tenant_day")],
                 "constraints": [
                     models.UniqueConstraint(

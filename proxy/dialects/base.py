@@ -58,7 +58,8 @@ class Dialect:
         """A whole answer as JSON bytes."""
         raise NotImplementedError
 
-    def stream_renderer(self, call: Call, request_id: str) -> StreamRenderer:
+    def stream_renderer(self, call: Call, request_id: str, model: str) -> StreamRenderer:
+        """`model` is the target's name, as the answer tells it."""
         raise NotImplementedError
 
     def error_body(self, error: GatewayError, request_id: str) -> JSON:

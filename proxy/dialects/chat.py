@@ -108,7 +108,7 @@ class TollbarDialect(Dialect):
         answer = _answer(facts, calls, response.finish_reason)
         return _encode({"content": text or response.refusal or ""} | answer)
 
-    def stream_renderer(self, call: Call, request_id: str) -> ChatStreamRenderer:
+    def stream_renderer(self, call: Call, request_id: str, model: str) -> ChatStreamRenderer:
         return ChatStreamRenderer()
 
 

@@ -51,6 +51,8 @@ def integer(body: JSON, name: str, low: int, high: int) -> int | None:
     value = body.get(name)
     if value is None:
         return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 10.0 is an integer to JSON Schema, and so to /v1/openapi.json
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise refused(name, f"must be an integer from {low} to {high}")
     return value

@@ -56,8 +56,8 @@ class OpenAIDialect(Dialect):
     def render_response(self, call: Call, response: ChatResponse, facts: AnswerFacts) -> bytes:
         return completion(call, response, facts)
 
-    def stream_renderer(self, call: Call, request_id: str) -> OpenAIStreamRenderer:
-        return OpenAIStreamRenderer(call)
+    def stream_renderer(self, call: Call, request_id: str, model: str) -> OpenAIStreamRenderer:
+        return OpenAIStreamRenderer(call, model)
 
 
 def _include_usage(body: JSON) -> bool:

@@ -97,10 +97,10 @@ class _Block(msgspec.Struct):
 
 
 class OpenAIStreamRenderer:
-    """One stream of chunks. `model` may be set to the target's name once it is known."""
+    """One stream of chunks. `model` is the target's name."""
 
-    def __init__(self, call: Call) -> None:
-        self.model = call.model
+    def __init__(self, call: Call, model: str) -> None:
+        self.model = model
         self._include_usage = call.include_usage
         self._legacy = is_legacy(call)
         self._begun = False
@@ -123,7 +123,6 @@ class OpenAIStreamRenderer:
             return b""
         frames = []
         if not self._begun:
-            self.model = facts.model
             frames.append(self._begin())
         blocks = [Thinking("".join(block.texts), block.signature, block.redacted) for block in self._thinking]
         extra = thinking_extra(blocks)

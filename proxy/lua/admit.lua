@@ -3,8 +3,8 @@
 -- KEYS  1 epoch   2 revoked marker of the caller's key   3 reservation record   4 open reservations
 --       5.. one a rule, in the order in which they are checked
 -- ARGV  1 event id   2 issued at (store's ms)   3 deadline (ms)   4 record (opaque text)
---       5 '1': counters may be used while cold
---       6.. four a rule: kind, limit, amount, extra
+--       5 '1': counters may be used while cold   6, 7 the time (ms) from and until which the counters' keys are right
+--       8.. four a rule: kind, limit, amount, extra
 --           b  token bucket per minute: extra = tokens that must stay free (headroom of higher priorities)
 --           w  rolling window of 60 s:  extra = the same
 --           l  leases (requests in flight), scored by the deadline: amount 1, extra unused
@@ -13,43 +13,40 @@
 --       ok       every hold taken; numbers are those after it
 --       refused  by `rule` (from 1); numbers as they are; wait = ms until it could pass, -1: never, it alone is larger
 --                than the limit, -2: not in this period, which does not end
---       revoked | stale | period | cold: nothing done, no numbers. stale: issued more than 2 s ago (a store that was
---                stopped executes old calls when it goes on) or the event id is taken; period: a period has ended,
---                compute the keys again; cold: the epoch is missing, counters must be rebuilt first
+--       revoked | stale | taken | period | cold: nothing done, no numbers. stale: issued more than 2 s ago (a store
+--                that was stopped executes old calls when it goes on); taken: the event id was used before, or its
+--                admission was cancelled; period: compute the counters' keys again; cold: the epoch is
+--                missing, counters must be rebuilt first
 -- Used of a bucket is in units of 1/60,000 token.
 
-local FIXED_KEYS, FIXED_ARGS, PER_RULE, STALE_MS, KEPT_MS = 4, 5, 4, 2000, 3456000000
+local FIXED_KEYS, FIXED_ARGS, PER_RULE, STALE_MS, KEPT_MS = 4, 7, 4, 2000, 3456000000
 local rules = #KEYS - FIXED_KEYS
 if rules < 0 or #ARGV ~= FIXED_ARGS + rules * PER_RULE then
   return redis.error_reply('ERR admit: ' .. #KEYS .. ' keys do not go with ' .. #ARGV .. ' arguments')
 end
 
 local now = clock_ms()
-local texts, place, counters = {KEYS[1], KEYS[2], KEYS[3]}, {}, false
-local ended = false
+local texts, buckets, counters = {KEYS[1], KEYS[2], KEYS[3]}, 3, false
 for i = 1, rules do
-  local at = FIXED_ARGS + (i - 1) * PER_RULE
-  local kind = ARGV[at + 1]
+  local kind = ARGV[FIXED_ARGS + (i - 1) * PER_RULE + 1]
   if kind == 'b' then
-    texts[#texts + 1] = KEYS[FIXED_KEYS + i]
-    place[i] = #texts
-  elseif kind == 'c' then
-    local period_end = tonumber(ARGV[at + 4])
-    counters = true
-    ended = ended or (period_end > 0 and now >= period_end)
+    buckets = buckets + 1
+    texts[buckets] = KEYS[FIXED_KEYS + i]
   end
+  counters = counters or kind == 'c'
 end
 
-local read = redis.call('MGET', unpack(texts))
+local read = call('MGET', unpack(texts))
 local epoch = read[1] or ''
 if read[2] then return {'revoked', now, epoch} end
-if read[3] or now - ARGV[2] > STALE_MS then return {'stale', now, epoch} end
-if ended then return {'period', now, epoch} end
+if now - ARGV[2] > STALE_MS then return {'stale', now, epoch} end
+if read[3] then return {'taken', now, epoch} end
+if now < tonumber(ARGV[6]) or now >= tonumber(ARGV[7]) then return {'period', now, epoch} end
 if counters and epoch == '' and ARGV[5] ~= '1' then return {'cold', now, epoch} end
 
--- How long until a window has `amount` free: the oldest leave first.
+-- How long until `missing` of a window is free: the oldest leave first.
 local function window_wait(key, missing)
-  local oldest = redis.call('ZRANGEBYSCORE', key, '(' .. whole(now - WINDOW_MS), '+inf', 'WITHSCORES')
+  local oldest = call('ZRANGEBYSCORE', key, '(' .. format('%.0f', now - WINDOW_MS), '+inf', 'WITHSCORES')
   for i = 1, #oldest, 2 do
     missing = missing - string.match(oldest[i], '^%d+')
     if missing <= 0 then return oldest[i + 1] + WINDOW_MS - now end
@@ -57,84 +54,73 @@ local function window_wait(key, missing)
   return WINDOW_MS
 end
 
--- Each check gives: passes, ms to wait, used and reserved as they are, the same after admission.
-local check = {}
-
-function check.b(i, key, limit, amount, headroom)
-  local used = bucket_used(read[place[i]], limit, now)
-  local need, free = amount * UNITS, (limit - headroom) * UNITS - used
-  if need <= free then return true, 0, used, 0, used + need, 0 end
-  if amount > limit - headroom then return false, -1, used, 0 end
-  return false, math.ceil((need - free) / limit), used, 0
-end
-
-function check.w(_, key, limit, amount, headroom)
-  local used = window_used(key, now)
-  local free = limit - headroom - used
-  if amount <= free then return true, 0, used, 0, used + amount, 0 end
-  if amount > limit - headroom then return false, -1, used, 0 end
-  return false, window_wait(key, amount - free), used, 0
-end
-
-function check.l(_, key, limit)
-  local live = '(' .. whole(now)
-  local count = redis.call('ZCOUNT', key, live, '+inf')
-  if count < limit then return true, 0, count, 0, count + 1, 0 end
-  local first = redis.call('ZRANGEBYSCORE', key, live, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
-  return false, first[2] and first[2] - now or -2, count, 0
-end
-
-function check.c(_, key, limit, amount, period_end)
-  local kept = redis.call('HMGET', key, 's', 'r')
-  local spent, reserved = tonumber(kept[1] or 0), tonumber(kept[2] or 0)
-  if amount <= limit - spent - reserved then return true, 0, spent, reserved, spent, reserved + amount end
-  return false, amount > limit and -1 or period_end > 0 and period_end - now or -2, spent, reserved
-end
-
-local reply = {'ok', now, epoch, 0, 0}
-local after = {}
+-- First look at all rules: `used` and `reserved` as they are, and the first that does not let the request pass.
+local used, reserved, limits, amounts = {}, {}, {}, {}
+local refused, wait = 0, 0
+local live = '(' .. format('%.0f', now)
+buckets = 3
 for i = 1, rules do
   local at = FIXED_ARGS + (i - 1) * PER_RULE
-  local passes, wait, used, reserved, then_used, then_reserved = check[ARGV[at + 1]](
-    i, KEYS[FIXED_KEYS + i], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]))
-  if not passes and reply[1] == 'ok' then
-    reply[1], reply[4], reply[5] = 'refused', i, wait
+  local key, kind = KEYS[FIXED_KEYS + i], ARGV[at + 1]
+  local limit, amount, extra = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local free, until_free, held = 0, 0, 0
+  local taken
+  if kind == 'b' then
+    buckets = buckets + 1
+    taken = bucket_used(read[buckets], limit, now)
+    free = (limit - extra) * UNITS - taken
+    if amount * UNITS > free then
+      until_free = amount > limit - extra and -1 or math.ceil((amount * UNITS - free) / limit)
+    end
+  elseif kind == 'c' then
+    local kept = call('HMGET', key, 's', 'r')
+    taken, held = tonumber(kept[1] or 0), tonumber(kept[2] or 0)
+    free = limit - taken - held
+    if amount > free then until_free = amount > limit and -1 or extra > 0 and extra - now or -2 end
+  elseif kind == 'l' then
+    taken = call('ZCOUNT', key, live, '+inf')
+    if taken >= limit then
+      local first = call('ZRANGEBYSCORE', key, live, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+      until_free = first[2] and first[2] - now or -2
+    end
+  else
+    taken = window_used(key, now)
+    free = limit - extra - taken
+    if amount > free then until_free = amount > limit - extra and -1 or window_wait(key, amount - free) end
   end
-  reply[4 + 2 * i], reply[5 + 2 * i] = used, reserved
-  after[2 * i - 1], after[2 * i] = then_used, then_reserved
-end
-if reply[1] == 'refused' then return reply end
-
-local take = {}
-
-function take.b(key, limit, amount, used)
-  if amount > 0 then write_bucket(key, used, limit, now) end
+  if until_free ~= 0 and refused == 0 then refused, wait = i, until_free end
+  used[i], reserved[i], limits[i], amounts[i] = taken, held, limit, amount
 end
 
-function take.w(key, _, amount, used)
-  redis.call('ZREMRANGEBYSCORE', key, '0', whole(now - WINDOW_MS))
-  if amount > 0 then redis.call('ZADD', key, whole(now), whole(amount) .. ':' .. ARGV[1]) end
-  write_window_total(key, used)
-end
-
-function take.l(key)
-  redis.call('ZADD', key, ARGV[3], ARGV[1])
-end
-
-function take.c(key, _, amount, spent, reserved, period_end)
-  if amount <= 0 then return end
-  redis.call('HSET', key, 'r', whole(reserved))
-  if spent == 0 and reserved == amount and period_end > 0 then
-    redis.call('PEXPIREAT', key, whole(period_end + KEPT_MS))
+local reply = {'ok', now, epoch, refused, wait}
+if refused == 0 then
+  for i = 1, rules do
+    local key, kind, amount = KEYS[FIXED_KEYS + i], ARGV[FIXED_ARGS + (i - 1) * PER_RULE + 1], amounts[i]
+    if kind == 'l' then
+      call('ZADD', key, ARGV[3], ARGV[1])
+      used[i] = used[i] + 1
+    elseif amount > 0 and kind == 'b' then
+      used[i] = used[i] + amount * UNITS
+      write_bucket(key, used[i], limits[i], now)
+    elseif amount > 0 and kind == 'c' then
+      local fresh = used[i] == 0 and reserved[i] == 0
+      reserved[i] = reserved[i] + amount
+      call('HSET', key, 'r', reserved[i])
+      local period_end = fresh and tonumber(ARGV[FIXED_ARGS + i * PER_RULE]) or 0
+      if period_end > 0 then call('PEXPIREAT', key, period_end + KEPT_MS) end
+    elseif amount > 0 then
+      call('ZREMRANGEBYSCORE', key, 0, now - WINDOW_MS)
+      call('ZADD', key, now, format('%.0f:%s', amount, ARGV[1]))
+      used[i] = used[i] + amount
+      write_window_total(key, used[i])
+    end
   end
+  call('SET', KEYS[3], ARGV[4])
+  call('ZADD', KEYS[4], ARGV[3], ARGV[1])
+else
+  reply[1] = 'refused'
 end
-
 for i = 1, rules do
-  local at = FIXED_ARGS + (i - 1) * PER_RULE
-  take[ARGV[at + 1]](KEYS[FIXED_KEYS + i], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]),
-    after[2 * i - 1], after[2 * i], tonumber(ARGV[at + 4]))
-  reply[4 + 2 * i], reply[5 + 2 * i] = after[2 * i - 1], after[2 * i]
+  reply[4 + 2 * i], reply[5 + 2 * i] = used[i], reserved[i]
 end
-redis.call('SET', KEYS[3], ARGV[4])
-redis.call('ZADD', KEYS[4], ARGV[3], ARGV[1])
 return reply

@@ -1,69 +1,65 @@
--- Counting, shared: put before each script of this folder that counts (proxy/redis_scripts.py). No KEYS, no ARGV.
+-- Counting, shared: put before each script of this folder (proxy/redis_scripts.py). No KEYS, no ARGV.
 --
 -- A token bucket of `limit` per minute is kept as what is used of it, in units of 1/60,000 token, so that a millisecond
 -- gives back exactly `limit` units and all arithmetic stays in integers below 2^53 (limit <= 1.5e11). Kept as used and
 -- not as free, a change of the limit leaves what was used as it was. The text of a bucket is "<used> <at ms>".
+-- Numbers are given to commands as numbers (written with all digits); in texts they are formatted with %.0f.
 
 local UNITS, WINDOW_MS, LARGEST = 60000, 60000, 9007199254740991
+local call, find, format, tonumber = redis.call, string.find, string.format, tonumber
 
 local function clock_ms()
-  local time = redis.call('TIME')
+  local time = call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
--- A number as text with all its digits.
-local function whole(number)
-  return string.format('%.0f', number)
 end
 
 -- Units used at `now`. A clock that went back gives nothing back.
 local function bucket_used(text, limit, now)
   if not text then return 0 end
-  local used, at = string.match(text, '^(%d+) (%d+)$')
-  local elapsed = now - at
-  used = tonumber(used)
+  local gap = find(text, ' ', 1, true)
+  local used, elapsed = tonumber(text:sub(1, gap - 1)), now - text:sub(gap + 1)
   if elapsed <= 0 then return used end
-  return math.max(used - elapsed * limit, 0)
+  used = used - elapsed * limit
+  return used > 0 and used or 0
 end
 
+-- It is gone when it is empty again.
 local function write_bucket(key, used, limit, now)
-  if used <= 0 then
-    redis.call('DEL', key)
+  if used > 0 then
+    call('SET', key, format('%.0f %.0f', used, now), 'PX', math.ceil(used / limit) + 1000)
   else
-    local lives = math.ceil(used / limit) + 1000
-    redis.call('SET', key, whole(used) .. ' ' .. whole(now), 'PX', whole(lives))
+    call('DEL', key)
   end
 end
 
 -- A rolling window is a sorted set: "<amount>:<event id>" scored by its time, and "=" scored by -(total + 1).
 local function window_used(key, now)
-  local total = redis.call('ZSCORE', key, '=')
+  local total = call('ZSCORE', key, '=')
   if not total then return 0 end
   total = -tonumber(total) - 1
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', key, '0', whole(now - WINDOW_MS))) do
+  for _, member in ipairs(call('ZRANGEBYSCORE', key, 0, now - WINDOW_MS)) do
     total = total - string.match(member, '^%d+')
   end
   return total
 end
 
 local function write_window_total(key, total)
-  if total <= 0 then
-    redis.call('DEL', key)
+  if total > 0 then
+    call('ZADD', key, -total - 1, '=')
+    call('PEXPIRE', key, WINDOW_MS + 1000)
   else
-    redis.call('ZADD', key, whole(-total - 1), '=')
-    redis.call('PEXPIRE', key, whole(WINDOW_MS + 1000))
+    call('DEL', key)
   end
 end
 
--- Replace what an event took from a window (0: take it out). Nothing when it has already left the window.
+-- Replace what an event took from a window (after 0: take it out). Nothing when it has already left the window.
 local function change_window(key, event, before, after, now)
-  local member = before .. ':' .. event
-  local at = redis.call('ZSCORE', key, member)
-  if not at then return end
+  local member = format('%.0f:%s', before, event)
+  local at = call('ZSCORE', key, member)
+  if not at or now - at >= WINDOW_MS then return end
   local total = window_used(key, now)
-  redis.call('ZREMRANGEBYSCORE', key, '0', whole(now - WINDOW_MS))
-  if redis.call('ZREM', key, member) == 1 then
-    if tonumber(after) > 0 then redis.call('ZADD', key, at, after .. ':' .. event) end
-    write_window_total(key, total - before + after)
-  end
+  call('ZREMRANGEBYSCORE', key, 0, now - WINDOW_MS)
+  call('ZREM', key, member)
+  if after > 0 then call('ZADD', key, at, format('%.0f:%s', after, event)) end
+  write_window_total(key, total - before + after)
 end

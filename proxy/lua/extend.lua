@@ -9,10 +9,10 @@ if #KEYS < 2 or #ARGV ~= 3 then
 end
 
 local now = clock_ms()
-local deadline = redis.call('ZSCORE', KEYS[2], ARGV[1])
-if not deadline or redis.call('EXISTS', KEYS[1]) == 0 then return {'absent', now} end
+local deadline = call('ZSCORE', KEYS[2], ARGV[1])
+if not deadline or call('EXISTS', KEYS[1]) == 0 then return {'absent', now} end
 if tonumber(ARGV[2]) > tonumber(deadline) then
-  redis.call('SET', KEYS[1], ARGV[3])
-  for i = 2, #KEYS do redis.call('ZADD', KEYS[i], 'XX', ARGV[2], ARGV[1]) end
+  call('SET', KEYS[1], ARGV[3])
+  for i = 2, #KEYS do call('ZADD', KEYS[i], 'XX', ARGV[2], ARGV[1]) end
 end
 return {'extended', now}

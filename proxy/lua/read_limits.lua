@@ -10,17 +10,17 @@ if rules < 0 or #ARGV ~= rules * 2 then
 end
 
 local now = clock_ms()
-local reply = {'ok', now, redis.call('GET', KEYS[1]) or '', 0, 0}
+local reply = {'ok', now, call('GET', KEYS[1]) or '', 0, 0}
 for i = 1, rules do
   local key, kind, used, reserved = KEYS[1 + i], ARGV[2 * i - 1], 0, 0
   if kind == 'b' then
-    used = bucket_used(redis.call('GET', key), tonumber(ARGV[2 * i]), now)
+    used = bucket_used(call('GET', key), tonumber(ARGV[2 * i]), now)
   elseif kind == 'w' then
     used = window_used(key, now)
   elseif kind == 'l' then
-    used = redis.call('ZCOUNT', key, '(' .. whole(now), '+inf')
+    used = call('ZCOUNT', key, '(' .. format('%.0f', now), '+inf')
   elseif kind == 'c' then
-    local kept = redis.call('HMGET', key, 's', 'r')
+    local kept = call('HMGET', key, 's', 'r')
     used, reserved = tonumber(kept[1] or 0), tonumber(kept[2] or 0)
   end
   reply[4 + 2 * i], reply[5 + 2 * i] = used, reserved

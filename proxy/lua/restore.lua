@@ -18,17 +18,17 @@ local function parts(id)
 end
 
 local now = clock_ms()
-if redis.call('EXISTS', KEYS[1]) == 1 then return {'warm', now} end
-local late = redis.call('GET', KEYS[2])
+if call('EXISTS', KEYS[1]) == 1 then return {'warm', now} end
+local late = call('GET', KEYS[2])
 if late then
   local late_ms, late_seq = parts(late)
   local seen_ms, seen_seq = parts(ARGV[2])
   if late_ms > seen_ms or (late_ms == seen_ms and late_seq > seen_seq) then return {'late', now} end
 end
 for i = 1, counters do
-  redis.call('HSET', KEYS[2 + i], 's', ARGV[1 + 2 * i])
-  if ARGV[2 + 2 * i] ~= '0' then redis.call('PEXPIREAT', KEYS[2 + i], ARGV[2 + 2 * i]) end
+  call('HSET', KEYS[2 + i], 's', ARGV[1 + 2 * i])
+  if ARGV[2 + 2 * i] ~= '0' then call('PEXPIREAT', KEYS[2 + i], ARGV[2 + 2 * i]) end
 end
-redis.call('DEL', KEYS[2])
-redis.call('SET', KEYS[1], ARGV[1])
+call('DEL', KEYS[2])
+call('SET', KEYS[1], ARGV[1])
 return {'restored', now}

@@ -23,7 +23,7 @@
 -- Gives {status, now, then pairs: hold (from 1), percent crossed by this settlement}
 --       settled | charged | written | done
 
-local FIXED_KEYS, FIXED_ARGS, PER_HOLD, KEPT_MS, MARK_MS = 5, 4, 5, 3456000000, '86400000'
+local FIXED_KEYS, FIXED_ARGS, PER_HOLD, KEPT_MS, MARK_MS = 5, 4, 5, 3456000000, 86400000
 local holds = #KEYS - FIXED_KEYS
 if holds < 0 or #ARGV ~= FIXED_ARGS + holds * PER_HOLD then
   return redis.error_reply('ERR settle: ' .. #KEYS .. ' keys do not go with ' .. #ARGV .. ' arguments')
@@ -31,7 +31,7 @@ end
 
 local now = clock_ms()
 local event, mode = ARGV[1], ARGV[2]
-local read = redis.call('MGET', KEYS[1], KEYS[4])
+local read = call('MGET', KEYS[1], KEYS[4])
 local record, warm = read[1], read[2]
 if record == 'settled' then return {'done', now} end
 if record == 'cancelled' then record = false end
@@ -46,57 +46,55 @@ if not record then
 end
 local marks = mode == 'spooled' or mode == 'unheld' or (not record and mode ~= 'again')
 
-local settle = {}
-
-function settle.b(_, key, limit, held, used)
-  if held == used then return end
-  local before = bucket_used(redis.call('GET', key), limit, now)
-  local after = math.max(before + (used - held) * UNITS, 0)
-  write_bucket(key, math.min(after, 2 * limit * UNITS, LARGEST), limit, now)
-end
-
-function settle.w(_, key, _, held, used)
-  if record and held ~= used then change_window(key, event, whole(held), whole(used), now) end
-end
-
-function settle.l(_, key)
-  redis.call('ZREM', key, event)
-end
-
-function settle.c(i, key, _, held, used, extra)
-  local kept = redis.call('HMGET', key, 's', 'r', 'w')
-  local spent, reserved = tonumber(kept[1] or 0) + used, math.max(tonumber(kept[2] or 0) - held, 0)
+-- What is spent of a counter grows by `used`; thresholds not yet told in this period are told when it passes them.
+local function settle_counter(i, key, held, used, extra)
+  local kept = call('HMGET', key, 's', 'r', 'w')
+  local spent, reserved = tonumber(kept[1] or 0) + used, tonumber(kept[2] or 0) - held
   local warned = tonumber(kept[3] or 0)
   local numbers = string.gmatch(extra, '%d+')
-  local period_end = tonumber(numbers())
+  local period_end, crossed = tonumber(numbers()), false
   for percent in numbers do
     percent = tonumber(percent)
     if spent >= tonumber(numbers()) and percent > warned then
-      reply[#reply + 1], reply[#reply + 2] = i, percent
-      warned = percent
+      reply[#reply + 1] = i
+      reply[#reply + 1] = percent
+      warned, crossed = percent, true
     end
   end
-  redis.call('HSET', key, 's', whole(spent), 'r', whole(reserved), 'w', whole(warned))
-  if not kept[1] and not kept[2] and period_end > 0 then
-    redis.call('PEXPIREAT', key, whole(period_end + KEPT_MS))
+  if crossed then call('HSET', key, 'w', warned) end
+  call('HSET', key, 's', spent, 'r', reserved > 0 and reserved or 0)
+  if not kept[1] and not kept[2] and period_end > 0 then call('PEXPIREAT', key, period_end + KEPT_MS) end
+end
+
+local function settle_hold(i, at)
+  local key, kind = KEYS[FIXED_KEYS + i], ARGV[at + 1]
+  local held, used = record and tonumber(ARGV[at + 3]) or 0, tonumber(ARGV[at + 4])
+  if kind == 'c' then
+    settle_counter(i, key, held, used, ARGV[at + 5])
+  elseif kind == 'l' then
+    call('ZREM', key, event)
+  elseif kind == 'b' and held ~= used then
+    local limit = tonumber(ARGV[at + 2])
+    local after = bucket_used(call('GET', key), limit, now) + (used - held) * UNITS
+    write_bucket(key, math.min(after, 2 * limit * UNITS, LARGEST), limit, now)
+  elseif kind == 'w' and record and held ~= used then
+    change_window(key, event, held, used, now)
   end
 end
 
 local counters = false
 for i = 1, holds do
   local at = FIXED_ARGS + (i - 1) * PER_HOLD
-  local kind, held, used = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  counters = counters or kind == 'c'
-  if not record then held = 0 end
-  if counted then settle[kind](i, KEYS[FIXED_KEYS + i], tonumber(ARGV[at + 2]), held, used, ARGV[at + 5]) end
+  counters = counters or ARGV[at + 1] == 'c'
+  if counted then settle_hold(i, at) end
 end
 
-local id = redis.call('XADD', KEYS[3], '*', 'e', ARGV[4])
-if not warm and counters then redis.call('SET', KEYS[5], id) end
-redis.call('ZREM', KEYS[2], event)
+local id = call('XADD', KEYS[3], '*', 'e', ARGV[4])
+if not warm and counters then call('SET', KEYS[5], id) end
+call('ZREM', KEYS[2], event)
 if marks then
-  redis.call('SET', KEYS[1], 'settled', 'PX', MARK_MS)
+  call('SET', KEYS[1], 'settled', 'PX', MARK_MS)
 elseif record then
-  redis.call('DEL', KEYS[1])
+  call('DEL', KEYS[1])
 end
 return reply

@@ -2,8 +2,9 @@
 
 import django.core.validators
 import django.db.models.deletion
-import tenants.encryption
 from django.db import migrations, models
+
+import tenants.encryption
 
 
 class Migration(migrations.Migration):
@@ -166,13 +167,19 @@ class Migration(migrations.Migration):
                 (
                     "rpm",
                     models.BigIntegerField(
-                        blank=True, null=True, validators=[django.core.validators.MinValueValidator(1)]
+                        blank=True,
+                        null=True,
+                        validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="RPM",
                     ),
                 ),
                 (
                     "tpm",
                     models.BigIntegerField(
-                        blank=True, null=True, validators=[django.core.validators.MinValueValidator(1)]
+                        blank=True,
+                        null=True,
+                        validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="TPM",
                     ),
                 ),
                 (

@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="RPM",
                     ),
                 ),
                 (
@@ -40,6 +41,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="TPM",
                     ),
                 ),
                 (
@@ -52,6 +54,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="concurrency",
                     ),
                 ),
                 (
@@ -64,6 +67,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="user RPM",
                     ),
                 ),
                 (
@@ -76,6 +80,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="user TPM",
                     ),
                 ),
                 (
@@ -110,6 +115,7 @@ class Migration(migrations.Migration):
                 ("changed_in", models.BigIntegerField(db_index=True, default=0, editable=False)),
             ],
             options={
+                "verbose_name": "API key",
                 "ordering": ["tenant_id", "name"],
             },
         ),
@@ -127,6 +133,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="RPM",
                     ),
                 ),
                 (
@@ -139,6 +146,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="TPM",
                     ),
                 ),
                 (
@@ -151,6 +159,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="concurrency",
                     ),
                 ),
                 (
@@ -163,6 +172,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="user RPM",
                     ),
                 ),
                 (
@@ -175,6 +185,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="user TPM",
                     ),
                 ),
                 (
@@ -250,6 +261,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="RPM",
                     ),
                 ),
                 (
@@ -262,6 +274,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="TPM",
                     ),
                 ),
                 (
@@ -274,6 +287,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="concurrency",
                     ),
                 ),
                 (
@@ -286,6 +300,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="user RPM",
                     ),
                 ),
                 (
@@ -298,6 +313,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(150000000000),
                         ],
+                        verbose_name="user TPM",
                     ),
                 ),
                 (
@@ -364,7 +380,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("issuer", models.CharField(max_length=300, unique=True)),
                 ("audience", models.CharField(max_length=300)),
-                ("jwks_url", models.URLField(blank=True, max_length=500)),
+                ("jwks_url", models.CharField(blank=True, max_length=500, validators=[django.core.validators.URLValidator(["https", "http"])])),
                 ("secret", tenants.encryption.EncryptedTextField(blank=True, purpose="jwt secret")),
                 (
                     "algorithms",

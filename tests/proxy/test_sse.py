@@ -14,21 +14,10 @@ CUTS = st.lists(st.integers(0, 10_000), max_size=12)
 TANGLE = st.lists(
     st.sampled_from(
         [
-            b"data",
-            b": ",
-            b":",
-            b"\n",
-            b"\r",
-            b"\r\n",
-            b"\n\n",
-            b"event",
-            b" ",
-            b"x",
-            b"\xc3\xa9",
-            b"\xef\xbb\xbf",
-            b"id: 1",
+            *(b"data", b": ", b":", b"\n", b"\r", b"\r\n", b"\n\n", b"event", b" ", b"x", b"id: 1"),
+            *(b"\xc3\xa9", b"\xef\xbb\xbf", b"\x00\xff", b"data: a\n\n", b"data:b\r\n\r\n", b"data: c\rdata: d\r\r"),
+            *(b"event: error\n", b": ping\n\n"),
         ]
-        + [b"data: a\n\n", b"data:b\r\n\r\n", b"data: c\rdata: d\r\r", b"event: error\n", b": ping\n\n", b"\x00\xff"]
     ),
     max_size=30,
 ).map(b"".join)
@@ -90,6 +79,7 @@ def test_random_bytes_never_raise(pieces):
         (b"event: error\ndata: a\n\n", [(b"error", b"a")]),
         (b"event: error\n\ndata: a\n\n", [(None, b"a")]),
         (b": comment\n\ndata: a\n\n: more\n\n", [(None, b"a")]),
+        (b"data: a\r\ndata: b\r\n\r\n", [(None, b"a\nb")]),
         (b"data: a\r\n\r\ndata: b\r\rdata: c\n\n", [(None, b"a"), (None, b"b"), (None, b"c")]),
         (b"\xef\xbb\xbfdata: a\n\n", [(None, b"a")]),
         (b"data:\n\ndata: \n\ndata:   \n\n", []),
@@ -100,6 +90,7 @@ def test_random_bytes_never_raise(pieces):
 )
 def test_rules_of_the_format(stream, events):
     assert parse([stream]) == events
+    assert parse([stream[i : i + 1] for i in range(len(stream))]) == events
 
 
 def test_an_event_without_its_blank_line_comes_with_the_flush():

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+import redis
 
 from audit.models import AuditEvent
 from billing.models import UsageRollup
@@ -66,7 +67,14 @@ class Gateway(httpx.AsyncClient):
 
 
 @pytest.fixture
-async def gateway(cast: Cast) -> AsyncIterator[Gateway]:
+def empty_store(real_redis_url: str) -> None:
+    if real_redis_url:
+        with redis.Redis.from_url(real_redis_url) as connection:
+            connection.flushdb()
+
+
+@pytest.fixture
+async def gateway(cast: Cast, empty_store: None) -> AsyncIterator[Gateway]:
     from gatewaysite.asgi import application  # noqa: PLC0415  (needs Django set up)
 
     async with Gateway(application) as client:

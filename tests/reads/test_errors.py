@@ -22,15 +22,13 @@ def error_of(answer, status, code):
 
 
 @pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize("path", ["/v1/no-such", "/v1/", "/v1//models", "/v1/models/", "/api/no-such/", "/V1/models/x"])
-async def test_an_unknown_path_is_404_in_the_error_shape(gateway, settings, path, debug):
+async def test_an_unknown_path_is_404_in_the_error_shape(gateway, settings, debug):
     settings.DEBUG = debug
-    answer = await gateway.ask(path)
-    if path.startswith("/V1"):
-        assert answer.status_code == 404
-        return
-    error_of(answer, 404, "not_found")
-    assert "urlconf" not in answer.text.lower()
+    for path in ("/v1/no-such", "/v1/", "/v1//models", "/v1/models/", "/v1/models%00", "/api/no-such/"):
+        answer = await gateway.ask(path)
+        error_of(answer, 404, "not_found")
+        assert "urlconf" not in answer.text.lower()
+    assert (await gateway.ask("/V1/models")).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -43,28 +41,27 @@ async def test_a_wrong_verb_is_405_and_tells_the_right_one(gateway, cast, path, 
     assert answer.headers["allow"] == allowed
 
 
-@pytest.mark.parametrize("path", ["/v1/chat", "/v1/generate", "/v1/chat/completions", "/v1/messages"])
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "DELETE"])
-async def test_a_data_plane_path_answers_post_only(gateway, path, method):
-    answer = await gateway.ask(path, method=method)
-    assert answer.status_code == 405
-    assert answer.headers["allow"] == "POST"
-    if path == "/v1/messages":
-        assert answer.json()["type"] == "error"
-        assert answer.json()["error"]["type"] == "invalid_request_error"
-        assert answer.json()["request_id"] == answer.headers["request-id"]
-    else:
+async def test_a_data_plane_path_answers_post_only(gateway, method):
+    for path in ("/v1/chat", "/v1/generate", "/v1/chat/completions"):
+        answer = await gateway.ask(path, method=method)
         error_of(answer, 405, "method_not_allowed")
+        assert answer.headers["allow"] == "POST"
+    answer = await gateway.ask("/v1/messages", method=method)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json()["type"] == "error"
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert answer.json()["request_id"] == answer.headers["request-id"]
 
 
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("path", ["/v1/models", "/admin/", "/healthz", "/no-such-page"])
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1@evil.example", "x/health?", "a#"])
-async def test_a_host_that_is_not_ours_is_400_without_djangos_words(gateway, settings, path, host, debug):
+async def test_a_host_that_is_not_ours_is_400_without_djangos_words(gateway, settings, path, debug):
     settings.DEBUG = debug
-    answer = await gateway.ask(path, headers={"host": host})
-    error_of(answer, 400, "invalid_request")
-    assert "ALLOWED_HOSTS" not in answer.text
+    for host in ("evil.example", "127.0.0.1@evil.example", "x/health?", "a#"):
+        answer = await gateway.ask(path, headers={"host": host})
+        error_of(answer, 400, "invalid_request")
+        assert "ALLOWED_HOSTS" not in answer.text
 
 
 async def test_two_host_headers_are_400(gateway):
@@ -77,17 +74,17 @@ async def test_two_host_headers_are_400(gateway):
 READS = ["/v1/models", "/v1/models/fast", "/v1/usage", "/v1/audit", "/v1/limits", "/v1/health"]
 
 
-@pytest.mark.parametrize("path", READS)
-async def test_without_a_key_every_read_is_401(gateway, path):
-    error = error_of(await gateway.ask(path), 401, "invalid_api_key")
-    assert error["type"] == "authentication_error"
+async def test_without_a_key_every_read_is_401(gateway):
+    for path in READS:
+        error = error_of(await gateway.ask(path), 401, "invalid_api_key")
+        assert error["type"] == "authentication_error"
 
 
-@pytest.mark.parametrize("header", ["authorization", "x-api-key", "X-API-Key", "api-key"])
-async def test_a_key_may_come_in_each_of_the_four_headers(gateway, cast, header):
+async def test_a_key_may_come_in_each_of_the_four_headers(gateway, cast):
     value = cast.keys["app"]
-    answer = await gateway.ask("/v1/usage", headers={header: f"Bearer {value}" if header == "authorization" else value})
-    assert answer.status_code == 200
+    for header in ("authorization", "x-api-key", "X-API-Key", "api-key"):
+        sent = f"Bearer {value}" if header == "authorization" else value
+        assert (await gateway.ask("/v1/usage", headers={header: sent})).status_code == 200, header
 
 
 async def test_every_bad_key_gets_the_same_body(gateway, cast):
@@ -111,10 +108,10 @@ async def test_every_bad_key_gets_the_same_body(gateway, cast):
     assert b"invalid_api_key" in bodies.pop()
 
 
-@pytest.mark.parametrize("name", ["api_key", "key", "access_token", "x-api-key"])
-async def test_a_key_in_the_address_is_no_key(gateway, cast, name):
-    answer = await gateway.ask(f"/v1/models?{name}={cast.keys['app']}")
-    error_of(answer, 401, "invalid_api_key")
+async def test_a_key_in_the_address_is_no_key(gateway, cast):
+    for name in ("api_key", "key", "access_token", "x-api-key"):
+        answer = await gateway.ask(f"/v1/models?{name}={cast.keys['app']}")
+        error_of(answer, 401, "invalid_api_key")
 
 
 @pytest.fixture
@@ -155,9 +152,10 @@ def no_rollups(cast):
         cursor.execute("ALTER TABLE away RENAME TO billing_usagerollup")
 
 
-async def test_a_database_that_cannot_answer_is_503_without_sql(no_rollups, gateway, caplog):
+async def test_a_database_that_cannot_answer_is_an_error_without_sql(no_rollups, gateway):
     answer = await gateway.ask("/v1/usage", no_rollups.keys["app"])
-    assert answer.status_code in (500, 503)
+    assert answer.status_code in (500, 503)  # PostgreSQL calls a missing table a defect, SQLite a failure
+    assert set(answer.json()["error"]) == SHAPE
     assert "usagerollup" not in answer.text
     assert "SELECT" not in answer.text
 

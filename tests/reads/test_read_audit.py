@@ -90,29 +90,29 @@ async def test_no_other_verb_is_answered(gateway, recorded, method):
     assert method == "HEAD" or answer.json()["error"]["code"] == "method_not_allowed"
 
 
-@pytest.mark.parametrize(
-    ("query", "parameter"),
-    [
-        ("limit=0", "limit"),
-        ("limit=101", "limit"),
-        ("limit=-1", "limit"),
-        ("limit=1e9", "limit"),
-        ("limit=abc", "limit"),
-        ("limit=%00", "limit"),
-        ("cursor=%27%20OR%201%3D1--", "cursor"),
-        ("cursor=%00", "cursor"),
-        ("cursor=01900000", "cursor"),
-        ("status=%00", "status"),
-        ("status=SUCCESS", "status"),
-        ("request_id=%25%25%25", "request_id"),
-        ("request_id=a%00", "request_id"),
-        ("request_id=%F0%9F%92%A9", "request_id"),
-        ("order_by=password", "order_by"),
-        ("user__password__startswith=a", "user__password__startswith"),
-        ("a%00b=1", "a\x00b"),
-    ],
-)
-async def test_a_bad_parameter_is_named(gateway, cast, query, parameter):
-    answer = await gateway.ask(f"/v1/audit?{query}", cast.keys["app"])
-    assert answer.status_code == 400
-    assert answer.json()["error"]["param"] == parameter
+BAD_PARAMETERS = [
+    ("limit=0", "limit"),
+    ("limit=101", "limit"),
+    ("limit=-1", "limit"),
+    ("limit=1e9", "limit"),
+    ("limit=abc", "limit"),
+    ("limit=%00", "limit"),
+    ("cursor=%27%20OR%201%3D1--", "cursor"),
+    ("cursor=%00", "cursor"),
+    ("cursor=01900000", "cursor"),
+    ("status=%00", "status"),
+    ("status=SUCCESS", "status"),
+    ("request_id=%25%25%25", "request_id"),
+    ("request_id=a%00", "request_id"),
+    ("request_id=%F0%9F%92%A9", "request_id"),
+    ("order_by=password", "order_by"),
+    ("user__password__startswith=a", "user__password__startswith"),
+    ("a%00b=1", "a\x00b"),
+]
+
+
+async def test_a_bad_parameter_is_named(gateway, cast):
+    for query, parameter in BAD_PARAMETERS:
+        answer = await gateway.ask(f"/v1/audit?{query}", cast.keys["app"])
+        assert answer.status_code == 400, query
+        assert answer.json()["error"]["param"] == parameter, query

@@ -1,36 +1,57 @@
-"""manage.py verify_audit: check the hash chains of the audit log."""
+"""verify_audit: check the hash chains of the audit log."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from audit.chain import verify_chains
+from audit.chain import Report, verify_chains
 from audit.chains import chain_of
+from audit.verifier import Anchors, read_heads
 
 
 class Command(BaseCommand):
-    help = "Check the hash chains of the audit log. Exit status 2 and the first bad event when one is broken."
+    help = (
+        "Check the hash chains of the audit log: exit status 0 when every event is where and what it was recorded as, "
+        "2 with the first bad event of each chain that does not hold."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--tenant", metavar="SLUG", help="only the chain this tenant's events are in")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--tenant", metavar="SLUG", help="only the chain that this tenant's events are in")
+        parser.add_argument(
+            "--checkpoint",
+            metavar="FILE",
+            type=Path,
+            help="what verify_audit --json printed earlier, kept elsewhere: the log must still hold all it held then",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object, which is a checkpoint too")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **options: Any) -> None:
         chains = [chain_of(options["tenant"])] if options["tenant"] else None
-        count, broken = verify_chains(chains, lambda read: self.stderr.write(f"{read} events read"))
+        anchors = _anchors(options["checkpoint"]) if options["checkpoint"] else None
+        report = verify_chains(chains, anchors, lambda read: self.stderr.write(f"{read} events read"))
         if options["json"]:
-            self.stdout.write(
-                json.dumps({"events": count, "ok": not broken, "broken": [asdict(item) for item in broken]})
-            )
-        elif not broken:
-            self.stdout.write(f"{count} events verified, every chain holds.")
+            self.stdout.write(json.dumps({"ok": report.ok} | asdict(report)))
         else:
-            for item in broken:
-                self.stdout.write(f"Chain {item.chain} is broken at seq {item.seq} (event {item.id}): {item.why}.")
-        if broken:
+            self._tell(report)
+        if not report.ok:
             sys.exit(2)
+
+    def _tell(self, report: Report) -> None:
+        for broken in report.broken:
+            sentence = str(broken)
+            self.stdout.write(f"{sentence[0].upper()}{sentence[1:]}.")
+        if report.ok:
+            self.stdout.write(f"{report.events} events in {len(report.heads)} chains: every chain holds.")
+
+
+def _anchors(path: Path) -> Anchors:
+    try:
+        return read_heads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--checkpoint {path}: {error}", returncode=2) from None

@@ -261,7 +261,7 @@ def test_an_answer_is_handed_on_byte_for_byte():
 def test_an_answer_without_usage_is_counted():
     call = {"id": "c", "type": "function", "function": {"name": "ff", "arguments": "{}"}}
     passed = handed_on(answer({"content": "abc", "reasoning_content": "de", "tool_calls": [call]}, usage=None))
-    assert (passed.usage, passed.produced_chars) == (None, len("abcdeff{}") + 0)
+    assert (passed.usage, passed.produced_chars) == (None, len("abc" + "de" + "ff" + "{}"))
 
 
 def test_an_answer_in_canonical_form():

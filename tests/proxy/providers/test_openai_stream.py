@@ -175,6 +175,31 @@ def test_calls_without_ids_get_distinct_ones():
     assert (first["arguments"], second["arguments"]) == ("{}", "{}")
 
 
+def test_one_id_for_two_calls_is_told_apart():
+    events = [chunk({"tool_calls": [opened("a", "f", "{}")]}), chunk({"tool_calls": [opened("a", "g", "{}", 1)]})]
+    first, second = tool_calls_of(relayed(sse(*events, chunk(finish="tool_calls"), "DONE"))[1])
+    assert (first["id"], first["name"], second["name"]) == ("a", "f", "g")
+    assert second["id"] != "a"
+
+
+def test_arguments_as_an_object_become_text():
+    call = opened("a", "f") | {"function": {"name": "f", "arguments": {"p": 1}}}
+    _, out = relayed(sse(chunk({"tool_calls": [call]}), chunk(finish="tool_calls"), "DONE"))
+    assert [call["arguments"] for call in tool_calls_of(out)] == ['{"p":1}']
+
+
+def test_a_choice_without_index_is_the_first():
+    _, out = relayed(sse(chunk(choices=[{"delta": {"content": "a"}}]), chunk(finish="stop"), "DONE"))
+    assert text_of(out) == "a"
+
+
+def test_more_choices_than_can_be_asked_for_are_a_fault():
+    relay = relay_for()
+    for index in range(200):
+        relay.feed(sse(chunk(choices=[{"index": index, "delta": {"content": "a"}, "finish_reason": None}])))
+    assert relay.fault is not None
+
+
 def test_orderly_tool_calls_pass_byte_for_byte():
     stream = sse(chunk({"tool_calls": [opened("a", "f")]}), chunk({"tool_calls": [more("{}")]}))
     assert relay_for().feed(stream) == stream

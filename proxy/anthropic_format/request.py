@@ -1,0 +1,170 @@
+"""Writing a Messages request from the canonical form.
+
+Not expressible and left out, because the answer is as good without: seed, penalties, log probabilities. The user's name
+goes as a hash: Anthropic wants an opaque id and refuses addresses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from proxy.anthropic_format import models
+from proxy.anthropic_format.shapes import MAX_TOOL_NAME, allowed_name
+from proxy.anthropic_format.turns import inexpressible, system_blocks, turns
+from proxy.canonical import ChatRequest, Message, ResponseFormat, Text, Thinking, Tool, ToolCall, ToolResult
+from proxy.context import ANTHROPIC
+
+JSON = dict[str, Any]
+
+#: For callers who name no limit; the API wants one (tokens).
+DEFAULT_MAX_TOKENS = 4096
+#: The smallest thinking budget the API takes, and what an effort is worth (tokens).
+MIN_BUDGET = 1024
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
+_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
+
+#: Members of a JSON schema that hold schemas by name, and those that hold plain values.
+_NAMED_SCHEMAS, _VALUES = ("properties", "$defs", "definitions"), ("enum", "const", "default", "examples")
+
+_MODES = {"auto": "auto", "none": "none", "required": "any", "tool": "tool"}
+_ONLY_JSON = "Answer with one JSON object and nothing else: no words around it, no code fence."
+
+
+def messages_body(request: ChatRequest, model: str, output_cap: int | None) -> JSON:
+    """The body but for `stream`. Raises BadRequest for what cannot be said."""
+    limit = request.max_tokens or output_cap or DEFAULT_MAX_TOKENS
+    body: JSON = {"model": model, "max_tokens": limit, "messages": turns(request.messages)}
+    system = system_blocks(request.system)
+    _add_tools(body, request)
+    _add_format(body, system, request.response_format)
+    _add_thinking(body, request)
+    _add_sampling(body, request)
+    if system:
+        body["system"] = system
+    if request.stop:
+        if not all(text.strip() for text in request.stop):
+            raise inexpressible("a stop sequence of nothing but white space", "stop")
+        body["stop_sequences"] = request.stop
+    if request.user:
+        body["metadata"] = {"user_id": hashlib.sha256(request.user.encode()).hexdigest()}
+    return body
+
+
+def original_names(request: ChatRequest | None) -> dict[str, str]:
+    """Tool names that had to be written otherwise, as the provider knows them -> as the client does."""
+    if request is None:
+        return {}
+    return {
+        written: tool.name for tool in request.tools if (written := allowed_name(tool.name, MAX_TOOL_NAME)) != tool.name
+    }
+
+
+def _add_tools(body: JSON, request: ChatRequest) -> None:
+    for foreign in request.foreign_tools:
+        if foreign.dialect != ANTHROPIC:
+            raise inexpressible(f"a tool of type '{foreign.type}'", "tools")
+    tools = [*(foreign.block for foreign in request.foreign_tools), *(_tool(tool) for tool in request.tools)]
+    if not tools:
+        return
+    body["tools"] = tools
+    choice = request.tool_choice
+    chosen: JSON = {"type": _MODES[choice.mode] if choice else "auto"}
+    if choice and choice.mode == "tool":
+        chosen["name"] = allowed_name(choice.name or "", MAX_TOOL_NAME)
+    if request.parallel_tool_calls is False and chosen["type"] != "none":
+        chosen["disable_parallel_tool_use"] = True
+    if choice or len(chosen) > 1:
+        body["tool_choice"] = chosen
+
+
+def _tool(tool: Tool) -> JSON:
+    written: JSON = {
+        "name": allowed_name(tool.name, MAX_TOOL_NAME),
+        "input_schema": {**(tool.parameters or {"properties": {}}), "type": "object"},
+    }
+    if tool.description:
+        written["description"] = tool.description
+    if tool.strict is not None:
+        written["strict"] = tool.strict
+    if tool.cache_control is not None:
+        written["cache_control"] = tool.cache_control
+    return written
+
+
+def _add_format(body: JSON, system: list[JSON], wanted: ResponseFormat | None) -> None:
+    """A schema is kept to by the provider where the model can; else, and for any JSON, the model is asked."""
+    if wanted is None or wanted.type == "text":
+        return
+    schema = wanted.schema if wanted.type == "json_schema" else None
+    if schema is not None and models.takes_schema(body["model"]):
+        body["output_config"] = {"format": {"type": "json_schema", "schema": _closed(schema)}}
+        return
+    text = _ONLY_JSON
+    if schema is not None:
+        text += f" It must fit this JSON schema: {msgspec.json.encode(schema).decode()}"
+    system.append({"type": "text", "text": text})
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with every object closed to other members, as the API demands."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed: JSON = {}
+    for name, value in schema.items():
+        if name in _NAMED_SCHEMAS and isinstance(value, dict):
+            closed[name] = {key: _closed(inner) for key, inner in value.items()}
+        else:
+            closed[name] = value if name in _VALUES else _closed(value)
+    if schema.get("type") == "object":
+        closed["additionalProperties"] = False
+    return closed
+
+
+def _add_thinking(body: JSON, request: ChatRequest) -> None:
+    mode = models.thinking_mode(body["model"])
+    effort = request.reasoning_effort
+    if mode == "adaptive" and (effort in _EFFORTS or request.thinking_budget):
+        body["thinking"] = {"type": "adaptive"}
+        if effort in _EFFORTS:
+            extra = effort == "xhigh" and models.takes_extra_effort(body["model"])
+            body.setdefault("output_config", {})["effort"] = effort if extra else _EFFORTS[effort]
+    elif mode == "budget" and _may_think(body, request):
+        wanted = request.thinking_budget or _BUDGETS.get(effort or "", 0)
+        budget = min(wanted, body["max_tokens"] // 2)  # the limit covers thinking and answer
+        if budget >= MIN_BUDGET:
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+
+
+def _may_think(body: JSON, request: ChatRequest) -> bool:
+    """With a budget, tools may not be forced, and calls whose results come now must have been thought about."""
+    if body.get("tool_choice", {}).get("type") in ("any", "tool"):
+        return False
+    last_calls: Message | None = None
+    for message in request.messages:
+        if any(isinstance(part, ToolCall) for part in message.parts):
+            last_calls = message
+    in_loop = any(isinstance(part, ToolResult) for message in request.messages[-1:] for part in message.parts)
+    return not in_loop or last_calls is None or _is_thought(last_calls)
+
+
+def _is_thought(message: Message) -> bool:
+    first = next((part for part in message.parts if not (isinstance(part, Text) and not part.text.strip())), None)
+    return isinstance(first, Thinking) and bool(first.signature or first.redacted)
+
+
+def _add_sampling(body: JSON, request: ChatRequest) -> None:
+    """Models that think, and the newest ones always, choose for themselves."""
+    if "thinking" in body or not models.takes_sampling(body["model"]):
+        return
+    if request.temperature is not None:
+        body["temperature"] = min(request.temperature, 1)
+    both = models.takes_both_sampling_parameters(body["model"])
+    if request.top_p is not None and (request.temperature is None or both):
+        body["top_p"] = request.top_p
+    if request.top_k is not None:
+        body["top_k"] = request.top_k
