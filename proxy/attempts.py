@@ -12,6 +12,7 @@ import random
 import re
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,6 +22,7 @@ from proxy.exchange import Exchange
 from proxy.plan import Candidate
 from proxy.plane import DataPlane
 from proxy.relay import TranslatingRelay
+from proxy.snapshot import ProviderSpec
 from proxy.upstream import MAX_ANSWER_BYTES, MAX_ERROR_BYTES, Timeouts, UpstreamStream, read_reply
 
 logger = logging.getLogger(__name__)
@@ -29,9 +31,7 @@ logger = logging.getLogger(__name__)
 _MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, msgspec.MsgspecError)
 
 #: Things that look like credentials are cut out of a provider's words before anybody sees them.
-_CREDENTIALS = re.compile(
-    r"(?:sk|pk|rk|gsk|xai|tb)[-_][A-Za-z0-9*_-]{8,}|AIza[A-Za-z0-9_-]{10,}|AKIA[A-Z0-9]{12,}|https?://\S+"
-)
+_CREDENTIALS = re.compile(r"(?:sk|pk|rk|gsk|xai|tb)[-_][A-Za-z0-9*_-]{8,}|AIza[A-Za-z0-9_-]{10,}|AKIA[A-Z0-9]{12,}")
 
 
 class Delivery(msgspec.Struct):
@@ -166,14 +166,17 @@ def _failed(record: AttemptRecord, fault: UpstreamFault, candidate: Candidate) -
     record.outcome = "failed"
     record.http_status = fault.status
     record.error_code = fault.kind
-    fault.message = clean(fault.message, candidate.target.provider.secret)
+    fault.message = clean(fault.message, candidate.target.provider)
     return fault
 
 
-def clean(message: str, secret: str) -> str:
-    """A provider's words without our credential, anything that looks like one, or an address."""
-    if secret:
-        message = message.replace(secret, "[removed]")
+def clean(message: str, provider: ProviderSpec) -> str:
+    """A provider's words without our credential, anything that looks like one, or its own address."""
+    if provider.secret:
+        message = message.replace(provider.secret, "[removed]")
+    host = urlsplit(provider.base_url).hostname
+    if host:
+        message = re.sub(rf"(?:https?://)?{re.escape(host)}(?::\d+)?[^\s\"']*", "[removed]", message)
     return _CREDENTIALS.sub("[removed]", message)[:2000]
 
 

@@ -44,6 +44,7 @@ class Exchange:
         "first_byte_at",
         "headers",
         "limit_headers",
+        "model_named",
         "plan",
         "principal",
         "read_body",
@@ -51,6 +52,7 @@ class Exchange:
         "send_body",
         "send_head",
         "started",
+        "stream_wanted",
         "unshielded",
         "upstream_seconds",
         "usage",
@@ -80,6 +82,8 @@ class Exchange:
         self.expected_input = 0  # tokens, for estimates
         self.limit_headers: list[tuple[bytes, bytes]] = []
         self.principal: Principal | None = None
+        self.model_named: object = None  # as the body has them, also when it is refused
+        self.stream_wanted: object = None
         self.call: Call | None = None
         self.user: str | None = None
         self.plan: Plan | None = None

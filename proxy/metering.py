@@ -174,6 +174,7 @@ def _event(exchange: Exchange, outcome: Outcome, now_ms: int, price: str | None)
     principal, call, served = exchange.principal, exchange.call, exchange.candidate
     assert principal is not None
     usage = exchange.usage or Usage()
+    named = exchange.model_named
     began = exchange.first_byte_at
     return {
         "id": exchange.event_id,
@@ -183,8 +184,8 @@ def _event(exchange: Exchange, outcome: Outcome, now_ms: int, price: str | None)
         "key_id": principal.key.id if principal.key else None,
         "user": exchange.user,
         "endpoint": exchange.endpoint,
-        "stream": bool(call and call.stream),
-        "model_requested": call.model[:200] if call else None,
+        "stream": exchange.stream_wanted is True,
+        "model_requested": named[:200] if isinstance(named, str) else None,
         "model_served": served.target.model if served else None,
         "provider": served.target.provider.name if served else None,
         "status": outcome.status,

@@ -57,7 +57,9 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     assert principal is not None
     body = await exchange.read_body()
     exchange.body_bytes = len(body)
-    call = exchange.call = exchange.dialect.parse_call(decode_object(body))
+    document = decode_object(body)
+    exchange.model_named, exchange.stream_wanted = document.get("model"), document.get("stream")
+    call = exchange.call = exchange.dialect.parse_call(document)
     call.anthropic_version = _text(exchange.headers.get(b"anthropic-version"))
     call.anthropic_beta = _text(exchange.headers.get(b"anthropic-beta"))
     exchange.user = effective_user(principal, call.user)

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 #: How long a rebuild waits for the drain before it gives up until the next request asks (seconds).
 PATIENCE_SECONDS = 10.0
 TRIES = 5
+#: Counters written in one call: it must be over within the store's timeout.
+CHUNK = 500
 #: How often the drain's progress is looked at (seconds).
 LOOK_SECONDS = 0.02
 
@@ -37,14 +39,22 @@ async def rebuild_shard(store: Store, snapshot: Snapshot, shard: int) -> bool:
         if not await drained(store, shard, seen):
             return False
         found = await asyncio.to_thread(read_counters, snapshot, shard, store.now_ms())
-        keys = [epoch_key(shard), late_key(shard), *(counter.key for counter in found)]
-        args: list[str | int] = [uuid.uuid4().hex, seen]
-        for counter in found:
-            args += [counter.spent, counter.expires_ms]
-        status = (await store.run(RESTORE, keys, args))[0]
-        if status in (b"restored", b"warm"):
+        if await _restore(store, shard, found, seen):
             logger.info("counters restored", extra={"shard": shard, "counters": len(found)})
             return True
+    return False
+
+
+async def _restore(store: Store, shard: int, found: list[Counter], seen: str) -> bool:
+    """Write the counters, and with the last of them the epoch. False when requests were settled after `seen`."""
+    chunks = [found[start : start + CHUNK] for start in range(0, len(found), CHUNK)] or [[]]
+    for number, chunk in enumerate(chunks, 1):
+        epoch = uuid.uuid4().hex if number == len(chunks) else ""
+        keys = [epoch_key(shard), late_key(shard), *(counter.key for counter in chunk)]
+        spent = [number for counter in chunk for number in (counter.spent, counter.expires_ms)]
+        status = (await store.run(RESTORE, keys, [epoch, seen, *spent]))[0]
+        if status != b"part":
+            return status in (b"restored", b"warm")
     return False
 
 

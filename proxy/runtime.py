@@ -7,14 +7,16 @@ on every worker within a second; with the embedded store this process also drain
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.db import Error as DatabaseError
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 from proxy import rebuild, snapshot_loader, spool
 from proxy.config import Config
@@ -36,6 +38,8 @@ POLL_SECONDS = 0.25
 PRELOADED_KEYS = 50_000
 #: How long a start waits for the counters to be put back (seconds).
 REBUILD_SECONDS = 3.0
+#: Threads that ask the database: the snapshot, keys, nothing slow.
+DATABASE_THREADS = 4
 
 Job = Callable[["Runtime"], Coroutine[Any, Any, None]]
 
@@ -47,7 +51,7 @@ class Runtime:
         self.config = config
         self.jobs = jobs
         self.loop = asyncio.get_running_loop()
-        self.database = ThreadPoolExecutor(4, thread_name_prefix="tollbar-db")
+        self.database = ThreadPoolExecutor(DATABASE_THREADS, thread_name_prefix="tollbar-db")
         self.store = open_store(config)
         self.plane = DataPlane(
             config=config,
@@ -93,6 +97,7 @@ class Runtime:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.plane.upstream.close()
         await self.store.close()
+        await self.close_connections()
         self.database.shutdown(wait=False)
 
     def spawn(self, job: Coroutine[Any, Any, None], name: str | None = None) -> None:
@@ -112,6 +117,17 @@ class Runtime:
     async def in_database(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run `function` in a database thread."""
         return await self.loop.run_in_executor(self.database, _with_fresh_connection, function, *args)
+
+    async def close_connections(self) -> None:
+        """A connection belongs to its thread: each database thread closes its own. The barrier brings all to work."""
+        barrier = threading.Barrier(DATABASE_THREADS)
+
+        def close() -> None:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                barrier.wait(1)
+            connections.close_all()
+
+        await asyncio.gather(*(self.loop.run_in_executor(self.database, close) for _ in range(DATABASE_THREADS)))
 
     async def poll(self) -> None:
         while True:

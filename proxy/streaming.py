@@ -33,7 +33,7 @@ async def relay_stream(
     except UpstreamFault as error:
         fault = error
     if fault is not None:
-        fault.message = clean(fault.message, delivery.candidate.target.provider.secret)
+        fault.message = clean(fault.message, delivery.candidate.target.provider)
         if fault.kind == "request":  # it accepted the request before: this is its own failure
             fault = UpstreamFault("server", fault.message, status=fault.status)
     elapsed = time.perf_counter() - started

@@ -1,11 +1,12 @@
 -- Put back what is spent after the store lost its data, and set the epoch that lets budgeted requests in again.
 --
 -- KEYS  1 epoch   2 late mark   3.. one a counter
--- ARGV  1 new epoch   2 id of the last stream entry that the ledger held when the sums were read ('0-0': none)
+-- ARGV  1 new epoch (empty: only set these counters, more come in another call)
+--       2 id of the last stream entry that the ledger held when the sums were read ('0-0': none)
 --       3.. two a counter: spent, expiry (ms, 0: never)
 -- Only what is spent is set: what is reserved is kept by the reservations made since. Nothing is done when an epoch is
 -- there (somebody else was first) or when a request was settled after the sums were read (drain it, then try again).
--- Gives {restored | warm | late, now}
+-- Gives {restored | part | warm | late, now}
 
 local counters = #KEYS - 2
 if counters < 0 or #ARGV ~= 2 + counters * 2 then
@@ -29,6 +30,7 @@ for i = 1, counters do
   call('HSET', KEYS[2 + i], 's', ARGV[1 + 2 * i])
   if ARGV[2 + 2 * i] ~= '0' then call('PEXPIREAT', KEYS[2 + i], ARGV[2 + 2 * i]) end
 end
+if ARGV[1] == '' then return {'part', now} end
 call('DEL', KEYS[2])
 call('SET', KEYS[1], ARGV[1])
 return {'restored', now}

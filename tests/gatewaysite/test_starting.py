@@ -166,7 +166,7 @@ def test_workers_share_one_address_and_are_replaced(serve, real_redis_url, tmp_p
         connection.flushdb()
     process, url = serve("--workers", "2")
     children = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True
     ).stdout
     workers = [int(pid) for pid in re.findall(r"^\s*(\d+) .*spawn_main", children, re.MULTILINE)]
     assert len(workers) == 2

@@ -16,6 +16,7 @@ import pytest
 from proxy.admission import AdmissionRequest, Admitted, admit
 from proxy.config import Config
 from proxy.embedded_store import EmbeddedStore
+from proxy.errors import GatewayError
 from proxy.event_id import new_event_id
 from proxy.redis_keys import epoch_key, stream_key
 from proxy.redis_store import RedisStore
@@ -122,6 +123,18 @@ def request_of(side: Side, tenant: TenantSpec, key: KeySpec | None = None, **fie
 async def ask(side: Side, tenant: TenantSpec, key: KeySpec | None = None, **fields: Any) -> Admitted:
     """Admit one request of a caller."""
     return await admit(side, request_of(side, tenant, key, **fields))
+
+
+def details_of(refused: pytest.ExceptionInfo[GatewayError]) -> dict[str, Any]:
+    """The details that a refusal told."""
+    assert refused.value.details is not None
+    return refused.value.details
+
+
+def wait_of(refused: pytest.ExceptionInfo[GatewayError]) -> int:
+    """The Retry-After that a refusal told (ms)."""
+    assert refused.value.retry_after_ms is not None
+    return refused.value.retry_after_ms
 
 
 async def warm(side: Side, tenant: TenantSpec) -> TenantSpec:

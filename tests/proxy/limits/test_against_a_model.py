@@ -136,7 +136,7 @@ class Limits(RuleBasedStateMachine):
         needs = {**AMOUNTS, "tokens": tokens, "quota": worst_tokens, "budget": nano}
         before = self.store.now_ms()
         deadline = before - 1 if doomed else before + 600_000
-        amounts = {"expected_tokens": tokens, "worst_tokens": worst_tokens, "worst_nano": nano}
+        amounts: Any = {"expected_tokens": tokens, "worst_tokens": worst_tokens, "worst_nano": nano}
         told: str | None = None
         try:
             admitted = self.run(ask(self.side, self.tenant, deadline_ms=deadline, **amounts))

@@ -8,7 +8,7 @@ import pytest
 from proxy.admission import read_limits
 from proxy.errors import RateLimited
 from proxy.settle import extend, settle
-from tests.proxy.limits.conftest import ask, entry, make_key, make_tenant
+from tests.proxy.limits.conftest import ask, details_of, entry, make_key, make_tenant, wait_of
 
 
 async def finish(side, admitted):
@@ -28,7 +28,7 @@ async def test_a_place_is_free_as_soon_as_its_request_is_settled(side):
     with pytest.raises(RateLimited) as refused:
         await ask(side, tenant, key)
     assert refused.value.code == "concurrency_limit_exceeded"
-    assert refused.value.retry_after_ms == 1000
+    assert wait_of(refused) == 1000
     await finish(side, first)
     await ask(side, tenant, key)  # the refused request took none of the two per minute
 
@@ -40,7 +40,7 @@ async def test_a_refusal_names_when_the_first_place_is_free_at_the_latest(side):
         await ask(side, tenant, deadline_ms=now_ms + wait_ms)
     with pytest.raises(RateLimited) as refused:
         await ask(side, tenant)
-    details = refused.value.details
+    details = details_of(refused)
     assert (details["used"], details["limit"], details["window"]) == (2, 2, "now")
     seconds = (now_ms + 30_000) // 1000 % 60
     assert details["resets_at"].endswith(f"{seconds:02d}.{now_ms % 1000:03d}Z")

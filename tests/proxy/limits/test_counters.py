@@ -12,7 +12,19 @@ from proxy.errors import GatewayError, PaymentRequired, Unavailable
 from proxy.redis_keys import epoch_key
 from proxy.settle import settle
 from proxy.store import Store
-from tests.proxy.limits.conftest import Side, ask, budget, entry, make_key, make_tenant, quota, request_of, warm
+from tests.proxy.limits.conftest import (
+    Side,
+    ask,
+    budget,
+    details_of,
+    entry,
+    make_key,
+    make_tenant,
+    quota,
+    request_of,
+    wait_of,
+    warm,
+)
 
 USD = 1_000_000_000
 
@@ -60,10 +72,10 @@ async def test_a_refusal_tells_scope_limit_used_and_reset_in_dollars(side):
         await ask(side, tenant, key, worst_nano=2_000_000)
     error = refused.value
     assert (error.status, error.code, error.should_retry) == (402, "budget_exceeded", False)
-    told = dict(error.details)
+    told = dict(details_of(refused))
     assert told.pop("resets_at").endswith("-01T00:00:00.000Z")
     assert told == {"scope": "key", "limit": "0.010000", "used": "0.009000", "reserved": "0.000000", "window": "month"}
-    assert error.retry_after_ms > 0
+    assert wait_of(refused) > 0
     assert tenant.slug not in error.message
 
 
@@ -73,7 +85,7 @@ async def test_a_total_budget_has_no_retry_after(side):
     with pytest.raises(PaymentRequired, match="does not reset") as refused:
         await ask(side, tenant, worst_nano=1)
     assert refused.value.retry_after_ms is None
-    assert refused.value.details["resets_at"] is None
+    assert details_of(refused)["resets_at"] is None
 
 
 async def test_a_quota_reserves_what_cannot_be_exceeded(side):
@@ -94,7 +106,7 @@ async def test_budgets_of_user_key_and_tenant_all_count(side):
         try:
             await ask(side, tenant, key, user=user, worst_nano=nano)
         except PaymentRequired as error:
-            return error.details["scope"]
+            return error.details and error.details["scope"]
         return None
 
     assert await refused_by(key, "ann", 31) == "user"

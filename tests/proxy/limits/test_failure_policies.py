@@ -13,7 +13,7 @@ from proxy.errors import GatewayError, Unavailable
 from proxy.redis_store import RedisStore
 from proxy.settle import record, settle
 from proxy.spool import spool_of
-from tests.proxy.limits.conftest import Side, ask, budget, entry, make_tenant, quota, until, warm
+from tests.proxy.limits.conftest import Side, ask, budget, details_of, entry, make_tenant, quota, until, warm
 from tests.proxy.limits.own_redis import own_redis
 
 
@@ -69,7 +69,7 @@ async def test_a_local_share_refuses_with_details_and_gives_places_back(frail, r
     with pytest.raises(GatewayError) as refused:
         await ask(frail, tenant)
     assert refused.value.code == "concurrency_limit_exceeded"
-    assert refused.value.details["limit"] == 4
+    assert details_of(refused)["limit"] == 4
     await settle(frail, admitted, tokens=1, cost_nano=0, entry=entry(admitted.event_id, admitted.now_ms))
     await ask(frail, tenant)
 

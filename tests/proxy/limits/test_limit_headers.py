@@ -10,7 +10,7 @@ from proxy.admission import read_limits
 from proxy.errors import RateLimited
 from proxy.limit_headers import duration, rate_headers
 from proxy.reservation import LimitState
-from tests.proxy.limits.conftest import ask, budget, make_key, make_tenant, warm
+from tests.proxy.limits.conftest import ask, budget, make_key, make_tenant, wait_of, warm
 
 STRING, INTEGER = r'"[ !#-\[\]-~]*"', r"-?\d{1,15}"
 ITEM = re.compile(rf"{STRING}(?:;[a-z]+=(?:{INTEGER}|{STRING}))*")
@@ -104,7 +104,7 @@ limits = st.builds(
 
 @given(st.lists(limits, max_size=7))
 def test_the_fields_always_parse_and_never_promise_more_than_the_policy(states):
-    headers = {name: value.decode() for name, value in rate_headers(states)}
+    headers = {name.decode(): value.decode() for name, value in rate_headers(states)}
     policy = parse_list(headers["ratelimit-policy"]) if "ratelimit-policy" in headers else {}
     if "ratelimit" in headers:
         for name, told in parse_list(headers["ratelimit"]).items():
@@ -139,5 +139,5 @@ async def test_a_refusal_never_tells_a_reset_later_than_its_retry_after(side):
         await ask(side, other)
     error = refused.value
     told = int(parse_list(error.headers["ratelimit"])["tenant-rpm"]["t"])
-    assert -(-error.retry_after_ms // 1000) >= told > 0
+    assert -(-wait_of(refused) // 1000) >= told > 0
     assert error.headers["x-ratelimit-remaining"] == "0"

@@ -2,12 +2,13 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from proxy.admission import read_limits
 from proxy.errors import RateLimited
 from proxy.settle import settle
-from tests.proxy.limits.conftest import ask, entry, make_tenant
+from tests.proxy.limits.conftest import ask, entry, make_tenant, wait_of
 
 WINDOW = {"algorithm": "sliding_window"}
 
@@ -34,12 +35,12 @@ async def test_nothing_comes_back_before_its_minute_is_over(side):
     await ask(side, tenant)
     with pytest.raises(RateLimited) as refused:
         await ask(side, tenant)
-    assert 900 <= refused.value.retry_after_ms <= 1000
+    assert 900 <= wait_of(refused) <= 1000
     await age(side, tenant, 1001)
     await ask(side, tenant)
     with pytest.raises(RateLimited) as refused:
         await ask(side, tenant)
-    assert 58_000 <= refused.value.retry_after_ms <= 60_000
+    assert 58_000 <= wait_of(refused) <= 60_000
 
 
 async def test_tokens_wait_until_enough_of_the_oldest_have_left(side):
@@ -49,7 +50,7 @@ async def test_tokens_wait_until_enough_of_the_oldest_have_left(side):
         await age(side, tenant, passed)
     with pytest.raises(RateLimited) as refused:
         await ask(side, tenant, expected_tokens=50)  # needs the first two to leave: 40 s more
-    assert 39_000 <= refused.value.retry_after_ms <= 40_000
+    assert 39_000 <= wait_of(refused) <= 40_000
     assert (await read_limits(side.store, tenant, None))[0].used == 100
 
 
@@ -75,9 +76,6 @@ async def test_a_settlement_after_the_minute_changes_nothing(side):
 
 async def test_changing_the_algorithm_does_not_break_the_next_request(side):
     tenant = make_tenant(limits={"rpm": 5, "tpm": 50})
-    other = type(tenant)(
-        **{name: getattr(tenant, name) for name in tenant.__struct_fields__ if name != "limits"},
-        limits=type(tenant.limits)(rpm=5, tpm=50, **WINDOW),
-    )
+    other = msgspec.structs.replace(tenant, limits=msgspec.structs.replace(tenant.limits, algorithm="sliding_window"))
     for caller in (tenant, other, tenant):
         await ask(side, caller)
