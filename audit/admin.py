@@ -52,7 +52,7 @@ class StatusFilter(DropdownFilter):
 
 
 class WhatFilter(DropdownFilter):
-    title = "what"
+    title = "kind"
     parameter_name = "what"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

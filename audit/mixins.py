@@ -217,7 +217,8 @@ class AuditedAdmin(BoundedList, MasksSecrets, ModelAdmin, Generic[Row]):
         blockers = self.deletion_blockers(row)
         if not blockers:
             return ""
-        return f"{row} is kept: {' and '.join(blockers)} depend on it. {self.advice(row)}".strip()
+        named = " and ".join(filter(None, (", ".join(blockers[:-1]), blockers[-1])))
+        return f"{row} is kept: {named} depend on it. {self.advice(row)}".strip()
 
     def advice(self, row: Row) -> str:
         return self.instead_of_deletion

@@ -45,7 +45,7 @@ class ReadOnlyAdmin(BoundedList, ModelAdmin, Generic[Row]):
 class UntilFilter(TextFilter):
     """The newest rows before a moment. What it does is done by NewestRowsAdmin, before the window is cut."""
 
-    title = "until (UTC, such as 2026-01-31 12:00)"
+    title = "latest time (UTC, such as 2026-01-31 12:00)"
     parameter_name = "until"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

@@ -54,11 +54,12 @@ listeners: list[Listener] = []
 _ROW = ("id", "chain", "seq", "prev_hash", "hash", "time", "body", *COLUMNS)
 
 
-def record(events: Iterable[NewEvent]) -> list[NewEvent]:
+def record(events: Iterable[NewEvent], *, tell: bool = True) -> list[NewEvent]:
     """Append `events` to their chains in order; those already recorded are left out. Gives the new ones.
 
     Call it inside a transaction: the chains' heads stay locked until it ends. One that records several events gives
     them in one call, because chains are locked in one order then and two writers never wait for each other in a circle.
+    Without `tell` no listener hears of them.
     """
     given = list(events)
     if not given:
@@ -75,7 +76,7 @@ def record(events: Iterable[NewEvent]) -> list[NewEvent]:
         if fresh:
             insert_rows(AuditEvent._meta.db_table, _ROW, rows)
             _save({heads[event.chain] for event in fresh})
-            for listener in listeners:
+            for listener in listeners if tell else ():
                 listener(fresh)
     return fresh
 

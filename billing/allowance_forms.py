@@ -9,6 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from unfold.forms import PaginationInlineFormSet
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from billing.models import Budget, BudgetScope, Quota
 from tenants.form_fields import PercentagesField, check_timezone
@@ -51,7 +52,9 @@ class KeyBudgetForm(BudgetForm):
     """The budget of one key: for the key, or for each of its users."""
 
     scope = forms.ChoiceField(
-        choices=[choice for choice in BudgetScope.choices if choice[0] != BudgetScope.TENANT], initial=BudgetScope.KEY
+        choices=[choice for choice in BudgetScope.choices if choice[0] != BudgetScope.TENANT],
+        initial=BudgetScope.KEY,
+        widget=UnfoldAdminSelectWidget,
     )
 
 

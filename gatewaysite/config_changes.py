@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -130,6 +130,6 @@ def _shown_value(name: str, value: Any) -> Any:
     return str(value)
 
 
-def missing(existing: Mapping[Hashable, Row], wanted: Mapping[Any, Any]) -> list[tuple[Any, Row]]:
+def missing(existing: Mapping[Hashable, Row], wanted: Collection[Any]) -> list[tuple[Any, Row]]:
     """Rows that the file does not name."""
     return [(identity, row) for identity, row in existing.items() if identity not in wanted]

@@ -50,7 +50,7 @@ class Entry(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
 # ------------------------------------------------------------------------------------------------------- where calls go
 
 
-class Timeout(Entry, kw_only=True):
+class Timeout(Entry, kw_only=True, frozen=True):
     """Seconds: to connect, to the first byte, between two pieces of a stream, for the whole answer."""
 
     connect: Seconds = 5.0
@@ -59,7 +59,7 @@ class Timeout(Entry, kw_only=True):
     total: Seconds = 600.0
 
 
-class Retries(Entry, kw_only=True):
+class Retries(Entry, kw_only=True, frozen=True):
     """`max_attempts` counts all attempts at this provider, the first included; waits in seconds."""
 
     max_attempts: Annotated[int, Meta(ge=1, le=20)] = 3
@@ -67,7 +67,7 @@ class Retries(Entry, kw_only=True):
     max_backoff: SecondsOrZero = 10.0
 
 
-class Breaker(Entry, kw_only=True):
+class Breaker(Entry, kw_only=True, frozen=True):
     """Opens after `failures` within `window` seconds, lets a probe through after `open_for`, closes after successes."""
 
     failures: Annotated[int, Meta(ge=1, le=1_000_000)] = 5
@@ -76,7 +76,7 @@ class Breaker(Entry, kw_only=True):
     close_after: Count = 2
 
 
-class ProviderLimits(Entry, kw_only=True):
+class ProviderLimits(Entry, kw_only=True, frozen=True):
     """What the account at the provider allows."""
 
     rpm: Limit | None = None
@@ -84,7 +84,7 @@ class ProviderLimits(Entry, kw_only=True):
     concurrency: Limit | None = None
 
 
-class ProviderEntry(Entry, kw_only=True):
+class ProviderEntry(Entry, kw_only=True, frozen=True):
     """One account at one provider."""
 
     name: Label
@@ -100,7 +100,7 @@ class ProviderEntry(Entry, kw_only=True):
     limits: ProviderLimits = ProviderLimits()
 
 
-class TargetEntry(Entry, kw_only=True):
+class TargetEntry(Entry, kw_only=True, frozen=True):
     """One place that a model may be served from."""
 
     provider: Label
@@ -108,7 +108,7 @@ class TargetEntry(Entry, kw_only=True):
     weight: Annotated[int, Meta(ge=0, le=1_000_000)] = 1
 
 
-class CacheEntry(Entry, kw_only=True):
+class CacheEntry(Entry, kw_only=True, frozen=True):
     """Seconds that answers are kept; 0: off."""
 
     exact_ttl: TimeToLive = 0
@@ -116,7 +116,7 @@ class CacheEntry(Entry, kw_only=True):
     semantic_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.95
 
 
-class ModelEntry(Entry, kw_only=True):
+class ModelEntry(Entry, kw_only=True, frozen=True):
     """What callers may name in "model". `max_output_tokens`: the most a caller may ask for."""
 
     name: Label
@@ -126,7 +126,7 @@ class ModelEntry(Entry, kw_only=True):
     cache: CacheEntry = CacheEntry()
 
 
-class PriceEntry(Entry, kw_only=True):
+class PriceEntry(Entry, kw_only=True, frozen=True):
     """USD per `per` tokens from a date on."""
 
     provider: Label
@@ -143,7 +143,7 @@ class PriceEntry(Entry, kw_only=True):
 # ------------------------------------------------------------------------------------------------------------ who calls
 
 
-class Limits(Entry, kw_only=True):
+class Limits(Entry, kw_only=True, frozen=True):
     """Requests and tokens per minute, requests at once; `user_…` of each user."""
 
     rpm: Limit | None = None
@@ -154,7 +154,7 @@ class Limits(Entry, kw_only=True):
     algorithm: Literal["token_bucket", "sliding_window"] = "token_bucket"
 
 
-class QuotaEntry(Entry, kw_only=True):
+class QuotaEntry(Entry, kw_only=True, frozen=True):
     """Tokens per calendar period."""
 
     tokens: Annotated[int, Meta(ge=1, lt=2**53)]
@@ -162,7 +162,7 @@ class QuotaEntry(Entry, kw_only=True):
     timezone: Zone = Zone("UTC")
 
 
-class BudgetEntry(Entry, kw_only=True):
+class BudgetEntry(Entry, kw_only=True, frozen=True):
     """USD per calendar period. `scope` defaults to the owner's: tenant, or key inside a key."""
 
     usd: Amount
@@ -172,7 +172,7 @@ class BudgetEntry(Entry, kw_only=True):
     scope: Literal["tenant", "key", "user"] | None = None
 
 
-class TierEntry(Entry, kw_only=True):
+class TierEntry(Entry, kw_only=True, frozen=True):
     """Default limits and quotas for tenants."""
 
     name: Slug
@@ -180,7 +180,7 @@ class TierEntry(Entry, kw_only=True):
     quotas: tuple[QuotaEntry, ...] = ()
 
 
-class JwtEntry(Entry, kw_only=True):
+class JwtEntry(Entry, kw_only=True, frozen=True):
     """How the tenant's tokens are checked: by a shared secret or a key set."""
 
     issuer: Text
@@ -192,7 +192,7 @@ class JwtEntry(Entry, kw_only=True):
     ] = ()
 
 
-class KeyEntry(Entry, kw_only=True):
+class KeyEntry(Entry, kw_only=True, frozen=True):
     """A key of a tenant. Without `secret` the key must exist already."""
 
     name: Name
@@ -207,7 +207,7 @@ class KeyEntry(Entry, kw_only=True):
     budgets: tuple[BudgetEntry, ...] = ()
 
 
-class WebhookEntry(Entry, kw_only=True):
+class WebhookEntry(Entry, kw_only=True, frozen=True):
     """A receiver of the tenant's events; `events` are globs of event types."""
 
     url: WebhookUrl
@@ -215,7 +215,7 @@ class WebhookEntry(Entry, kw_only=True):
     secret: Secret | UnsetType = UNSET
 
 
-class TenantEntry(Entry, kw_only=True):
+class TenantEntry(Entry, kw_only=True, frozen=True):
     """A team or customer."""
 
     slug: Slug
@@ -233,7 +233,7 @@ class TenantEntry(Entry, kw_only=True):
     webhooks: tuple[WebhookEntry, ...] = ()
 
 
-class ConfigFile(Entry, kw_only=True):
+class ConfigFile(Entry, kw_only=True, frozen=True):
     """The whole file."""
 
     version: Literal[1]

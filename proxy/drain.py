@@ -56,6 +56,7 @@ class Drain:
         self._unread: set[int] = set()  # owned shards whose unacknowledged entries come first
         self._database = ThreadPoolExecutor(1, thread_name_prefix="tollbar-drain")
         self._running: list[asyncio.Future[None]] = []
+        self._finished = False
 
     # ---------------------------------------------------------------- life
 
@@ -70,8 +71,11 @@ class Drain:
                 loop.cancel()
 
     async def finish(self) -> None:
-        """Write what is there and stop. Whatever cannot be written stays in the stream."""
+        """Write what is there and stop, for good. Whatever cannot be written stays in the stream."""
         self.stopping.set()
+        if self._finished:
+            return
+        self._finished = True
         try:
             async with asyncio.timeout(FINISH_SECONDS):
                 if self._running:
@@ -144,15 +148,17 @@ class Drain:
 
     async def _take_shards(self) -> None:
         for shard in await self.ownership.renew():
-            await self._ensure_group(shard)
+            await self._begin_group(shard)
             self._unread.add(shard)
 
-    async def _ensure_group(self, shard: int) -> None:
+    async def _begin_group(self, shard: int) -> None:
+        """Have everything delivered that the stream still holds, whatever was delivered before."""
         try:
             await self.store.command("XGROUP", "CREATE", stream_key(shard), GROUP, "0", "MKSTREAM")
         except StoreError as error:
             if error.code != "BUSYGROUP":
                 raise
+            await self.store.command("XGROUP", "SETID", stream_key(shard), GROUP, "0")
 
     async def _read(self) -> list[Taken]:
         replies = await asyncio.gather(*(self._read_shard(shard) for shard in self.ownership.owned))
@@ -169,7 +175,7 @@ class Drain:
         except StoreError as error:
             if error.code != "NOGROUP":  # the store lost its data
                 raise
-            await self._ensure_group(shard)
+            await self._begin_group(shard)
             return []
 
     async def _group_read(self, shard: int, place: str) -> object:
@@ -188,9 +194,8 @@ class Drain:
         await asyncio.gather(*(self._forget(shard, places) for shard, places in by_shard.items()))
 
     async def _forget(self, shard: int, places: list[bytes]) -> None:
-        deleted = self.store.command("XDEL", stream_key(shard), *places)
-        acknowledged = self.store.command("XACK", stream_key(shard), GROUP, *places)
-        await asyncio.gather(deleted, acknowledged)  # executed in this order: one connection
+        await self.store.command("XDEL", stream_key(shard), *places)
+        await self.store.command("XACK", stream_key(shard), GROUP, *places)
 
 
 def _close_connection() -> None:

@@ -10,12 +10,22 @@ import msgspec
 from django.db import DataError, IntegrityError, connection
 from django.db import Error as DatabaseError
 
-from proxy.drain_write import Entry, read_entry, record_only, write_batch
+from proxy.drain_write import Entry, read_entry, write_batch
 
 logger = logging.getLogger(__name__)
 
 #: What the data of one entry can cause, in the database or in whoever listens to the recorder.
-_UNWRITABLE = (DataError, IntegrityError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_UNWRITABLE = (
+    DataError,
+    IntegrityError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 class Taken(msgspec.Struct):
@@ -69,12 +79,15 @@ def _write(taken: list[Taken]) -> None:
 
 
 def _write_alone(item: Taken, entry: Entry) -> None:
-    """When the whole of an entry cannot be written (its tenant is gone, a listener fails), at least its audit event is.
+    """All of an entry, or else (a listener fails) all but the telling, or else (its tenant is gone) its audit event.
 
-    When not even that can, the entry is not the reason: its data was checked when it was read.
+    When not even that can be written, the entry is not the reason: its data was checked when it was read.
     """
-    try:
-        write_batch([(item.shard, entry)])
-    except _UNWRITABLE as error:
-        item.fault = f"only audited: {error!r}"[:300]
-        record_only(item.shard, entry)
+    for tell, charge in ((True, True), (False, True)):
+        try:
+            write_batch([(item.shard, entry)], tell=tell, charge=charge)
+        except _UNWRITABLE as error:
+            item.fault = f"{'not in the ledger' if not tell else 'nobody was told'}: {error!r}"[:300]
+        else:
+            return
+    write_batch([(item.shard, entry)], tell=False, charge=False)

@@ -87,20 +87,18 @@ def read_entry(raw: bytes) -> Entry:
     return entry
 
 
-def write_batch(batch: Sequence[tuple[int, Entry]]) -> int:
-    """Record (shard, entry) pairs and post what is charged; gives how many events were new. Raises DatabaseError."""
+def write_batch(batch: Sequence[tuple[int, Entry]], *, tell: bool = True, charge: bool = True) -> int:
+    """Record (shard, entry) pairs and post what is charged; gives how many events were new.
+
+    Without `tell` no listener hears of them, without `charge` the ledger does not. Raises DatabaseError, and what
+    listeners raise.
+    """
     with transaction.atomic():
         _wait_for_locks_only_so_long()
-        fresh = record([_new_event(shard, entry) for shard, entry in batch])
-        post([_posting(entry) for _, entry in batch if entry.envelope.charged])
+        fresh = record((_new_event(shard, entry) for shard, entry in batch), tell=tell)
+        if charge:
+            post(_posting(entry) for _, entry in batch if entry.envelope.charged)
     return len(fresh)
-
-
-def record_only(shard: int, entry: Entry) -> int:
-    """The audit event alone, of an entry that the ledger does not take."""
-    with transaction.atomic():
-        _wait_for_locks_only_so_long()
-        return len(record([_new_event(shard, entry)]))
 
 
 def _wait_for_locks_only_so_long() -> None:

@@ -40,7 +40,7 @@ async def rebuild_shard(store: Store, snapshot: Snapshot, shard: int) -> bool:
             return False
         found = await asyncio.to_thread(read_counters, snapshot, shard, store.now_ms())
         if await _restore(store, shard, found, seen):
-            logger.info("counters restored", extra={"shard": shard, "counters": len(found)})
+            logger.debug("counters restored", extra={"shard": shard, "counters": len(found)})
             return True
     return False
 

@@ -206,7 +206,8 @@ def _midnight_ms(day: date) -> int:
 
 
 def _tenants() -> dict[int, TenantSpec]:
-    quotas_by_tenant, quotas_by_tier = defaultdict(list), defaultdict(list)
+    quotas_by_tenant: dict[int | None, list[QuotaSpec]] = defaultdict(list)
+    quotas_by_tier: dict[int | None, list[QuotaSpec]] = defaultdict(list)
     for quota in Quota.objects.filter(key=None):
         owner = quotas_by_tenant[quota.tenant_id] if quota.tier_id is None else quotas_by_tier[quota.tier_id]
         owner.append(_quota(quota))

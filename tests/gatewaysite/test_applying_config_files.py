@@ -3,6 +3,7 @@
 from copy import deepcopy
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_every_field_arrives_in_its_column():
         ("main", "gpt-4o", 3, 0),
         ("spare", "echo", 1, 1),
     ]
-    acme = Tenant.objects.get(slug="acme")
+    acme: Any = Tenant.objects.get(slug="acme")
     assert (acme.name, acme.tier.name, acme.priority, acme.unpriced) == ("Acme", "standard", "high", "allow")
     assert (acme.rpm, acme.algorithm, acme.allowed_models) == (600, "sliding_window", ["smart", "gpt-*"])
     assert acme.webhook_secret == "whsec_tenant"
@@ -57,7 +58,7 @@ def test_every_field_arrives_in_its_column():
 
 def test_keys_quotas_and_budgets_arrive_with_their_owners():
     apply(FULL)
-    key = ApiKey.objects.get(name="app")
+    key: Any = ApiKey.objects.get(name="app")
     assert (key.scopes, key.cidrs, key.rpm) == (["inference", "audit:read"], ["10.0.0.0/8", "::1/128"], 5)
     assert not key.may_speak_for_users
     assert key.expires_at.year == 2099

@@ -20,7 +20,7 @@ def doctor():
     try:
         call_command("doctor", "--json", stdout=out)
     except SystemExit as end:
-        status = end.code
+        status = int(end.code or 0)
     report = json.loads(out.getvalue())
     assert report["ok"] == (status == 0)
     return status, {(finding["check"], finding["result"]): finding["detail"] for finding in report["findings"]}
@@ -61,7 +61,7 @@ def test_a_secret_that_no_key_opens_fails(settings):
 
 def test_a_chain_whose_end_is_missing_fails():
     apply(FULL)
-    head = ChainHead.objects.filter(seq__gt=0).first()
+    head = ChainHead.objects.filter(seq__gt=0)[0]
     ChainHead.objects.filter(pk=head.pk).update(seq=head.seq + 1)
     status, findings = doctor()
     assert (status, findings["audit", "failed"]) == (1, f"chain {head.chain}: its end is missing")

@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -32,7 +33,7 @@ def test_it_makes_a_key_that_works_and_an_admin_who_can_log_in(demo):
     seed()
     secrets = json.loads(demo.read_text())
     assert secrets["DEMO_KEY"].startswith("tb_test_")
-    key = load_key_by_digest(digest_of(secrets["DEMO_KEY"]))
+    key: Any = load_key_by_digest(digest_of(secrets["DEMO_KEY"]))
     assert key.id == secrets["DEMO_KEY"].split("_")[2]
     admin = get_user_model().objects.get(username="admin")
     assert admin.is_superuser

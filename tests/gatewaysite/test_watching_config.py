@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -41,6 +42,10 @@ def watch(path: Path, *steps: Callable[[], None]) -> None:
     actor.join()
 
 
+def outcome(path: Path, **options: bool) -> Any:
+    return apply_now(path, **options)
+
+
 def tenants(*slugs: str) -> dict[str, object]:
     return minimal(tenants=[{"slug": slug} for slug in slugs])
 
@@ -75,9 +80,9 @@ def test_a_broken_file_leaves_the_last_good_one_and_the_next_good_one_is_taken(t
 def test_a_file_that_another_worker_has_just_applied_is_left_to_it(tmp_path):
     path = tmp_path / "tollbar.yaml"
     write(path, tenants("acme"))
-    assert apply_now(path).version == 1
+    assert outcome(path).version == 1
     Tenant.objects.update(name="changed since, in the admin")
-    assert apply_now(path, unless_applied=True).skipped
+    assert outcome(path, unless_applied=True).skipped
     assert Tenant.objects.get().name == "changed since, in the admin"
-    assert apply_now(path).version == 2
+    assert outcome(path).version == 2
     assert Tenant.objects.get().name == "acme"

@@ -204,6 +204,18 @@ async def test_a_crash_between_deletion_and_acknowledgement_leaves_nothing_behin
     assert drain.stats.dead == 0
 
 
+async def test_what_was_acknowledged_and_not_deleted_is_found_by_the_next_owner(store, shard, acme, drains):
+    """Somebody meddled with the group; whatever the stream holds was perhaps not written."""
+    entry = stream_entry(acme.pk, "acme")
+    await put(store, shard, entry)
+    await store.command("XGROUP", "CREATE", stream_key(shard), GROUP, "0")
+    reply = await store.command("XREADGROUP", "GROUP", GROUP, GROUP, "STREAMS", stream_key(shard), ">")
+    await store.command("XACK", stream_key(shard), GROUP, reply[0][1][0][0])
+    await drains(shard).drain_all()
+    assert await recorded(shard) == [entry["id"]]
+    assert await left(store, shard) == (0, 0)
+
+
 class DyingStore(EmbeddedStore):
     """A store that goes away at the `dies_at`th command, and is back after that."""
 

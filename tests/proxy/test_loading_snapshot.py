@@ -1,7 +1,8 @@
 """The snapshot is what the database says, in the data plane's terms."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -31,7 +32,11 @@ def acme() -> Tenant:
     return create_tenant(slug="acme", name="Acme", actor="test")
 
 
-def route(**provider):
+def key_of(key_id: str) -> Any:
+    return load_key_by_id(key_id)
+
+
+def route(**provider: Any) -> Provider:
     """One alias to one provider's model."""
     row = Provider.objects.create(**{"name": "p", "kind": "openai", "api_key": "sk-1", **provider})
     alias = ModelAlias.objects.create(name="smart", max_output_tokens=100)
@@ -39,8 +44,14 @@ def route(**provider):
     return row
 
 
-def price(**fields):
-    row = {"provider": "p", "model": "gpt-4o", "input": "2.50", "output": "10", "effective_from": date(2025, 1, 1)}
+def price(**fields: Any) -> Price:
+    row: dict[str, Any] = {
+        "provider": "p",
+        "model": "gpt-4o",
+        "input": "2.50",
+        "output": "10",
+        "effective_from": date(2025, 1, 1),
+    }
     return Price.objects.create(**{**row, **fields})
 
 
@@ -63,9 +74,12 @@ def test_a_provider_without_an_address_has_its_kinds():
 def test_what_cannot_be_called_is_left_out_of_its_alias():
     row = route()
     alias = ModelAlias.objects.get()
-    for number, fields in enumerate(
-        ({"kind": "openai_compatible"}, {"kind": "no-such-kind"}, {"kind": "openai", "enabled": False}), start=1
-    ):
+    unusable: list[dict[str, Any]] = [
+        {"kind": "openai_compatible"},
+        {"kind": "no-such-kind"},
+        {"kind": "openai", "enabled": False},
+    ]
+    for number, fields in enumerate(unusable, start=1):
         other = Provider.objects.create(name=f"other-{number}", **fields)
         Target.objects.create(alias=alias, provider=other, model="x", position=number)
     snapshot = load_snapshot()
@@ -88,13 +102,13 @@ def test_the_newest_price_that_holds_already_is_taken():
     price(input="3", effective_from=date(2099, 1, 1))
     target = load_snapshot().models["smart"].targets[0]
 
-    def at(*day):
-        return target.price_at(int(datetime(*day, tzinfo=UTC).timestamp() * 1000))
+    def at(moment: str) -> Any:
+        return target.price_at(int(datetime.fromisoformat(moment).timestamp() * 1000))
 
-    assert at(2024, 12, 31, 23, 59) is None
-    assert at(2025, 1, 1).input == ATTO_PER_USD // 10**6
-    assert at(2026, 1, 1).input == 2 * ATTO_PER_USD // 10**6
-    assert at(2026, 1, 1).label == "p/gpt-4o@2026-01-01"
+    assert at("2024-12-31T23:59:59Z") is None
+    assert at("2025-01-01T00:00:00Z").input == ATTO_PER_USD // 10**6
+    assert at("2026-01-01T00:00:00Z").input == 2 * ATTO_PER_USD // 10**6
+    assert at("2026-01-01T00:00:00Z").label == "p/gpt-4o@2026-01-01"
 
 
 def test_cache_rates_default_to_the_rate_before_them():
@@ -139,14 +153,14 @@ def test_budgets_are_nano_dollars_with_their_owner(acme):
     Budget.objects.create(tenant=acme, key=key, usd=Decimal("2.5"), per="total", scope="key")
     (of_tenant,) = load_snapshot().tenants[acme.pk].budgets
     assert (of_tenant.nano, of_tenant.per, of_tenant.warn_at) == (1000, "day", (80, 95))
-    (of_key,) = load_key_by_id(key.id).budgets
+    (of_key,) = key_of(key.id).budgets
     assert (of_key.nano, of_key.scope) == (2_500_000_000, "key")
 
 
 def test_tenants_are_found_by_their_issuer_and_know_whether_they_are_active(acme):
     JwtIssuer.objects.create(tenant=acme, issuer="https://id.example", audience="a", secret="s" * 32)
     suspend_tenant(tenant=acme, actor="test")
-    snapshot = load_snapshot()
+    snapshot: Any = load_snapshot()
     assert snapshot.tenants_by_issuer == {"https://id.example": acme.pk}
     assert not snapshot.tenants[acme.pk].active
     assert snapshot.tenants[acme.pk].jwt.algorithms == ("HS256",)
@@ -162,7 +176,7 @@ def test_a_key_is_found_by_its_secret_and_by_its_id(acme):
         scopes=["audit:read"],
         rpm=7,
     )
-    key = load_key_by_digest(digest_of(issued.secret))
+    key: Any = load_key_by_digest(digest_of(issued.secret))
     assert key == load_key_by_id(issued.key.id)
     assert (key.id, key.tenant_id, key.limits.rpm, key.scopes) == (issued.key.id, acme.pk, 7, frozenset({"audit:read"}))
     assert matches(key.models, "gpt-4o")
@@ -174,7 +188,7 @@ def test_a_key_is_found_by_its_secret_and_by_its_id(acme):
 def test_a_network_that_cannot_be_read_lets_nobody_in(acme):
     issued = create_key(tenant=acme, name="k", actor="test")
     ApiKey.objects.update(cidrs=["nonsense"])
-    (network,) = load_key_by_id(issued.key.id).cidrs
+    (network,) = key_of(issued.key.id).cidrs
     assert str(network) == "::/128"
 
 

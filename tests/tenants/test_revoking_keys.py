@@ -1,5 +1,7 @@
 """A revoked key is refused everywhere, whether or not Redis can be told."""
 
+from typing import Any
+
 import pytest
 import redis
 
@@ -16,7 +18,8 @@ def test_a_revoked_key_is_among_what_workers_load_again(app):
     revoke_key(key=app.key, actor="test", reason="leaked")
     assert [key.revoked for key in load_keys(before, 10)] == [True]
     assert load_keys(None, 10) == []
-    assert load_key_by_id(app.key.id).revoked
+    loaded: Any = load_key_by_id(app.key.id)
+    assert loaded.revoked
 
 
 def test_the_record_says_why(app):

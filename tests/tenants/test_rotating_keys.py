@@ -1,6 +1,7 @@
 """A rotation gives a key a new secret; for the overlap the old one works too."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -15,7 +16,7 @@ from tenants.services import KeyRefused, revoke_key, rotate_key
 def works(issued, secret, later=timedelta(0)):
     """Whether the data plane takes `secret`, `later` from now."""
     at = int((timezone.now() + later).timestamp() * 1000)
-    spec = load_key_by_id(issued.key.id)
+    spec: Any = load_key_by_id(issued.key.id)
     return spec.accepts(keys.digest(settings.KEY_PEPPER.encode(), secret), at)
 
 
