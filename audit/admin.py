@@ -17,7 +17,7 @@ from audit.json_text import pretty_json
 from audit.models import AuditEvent
 from audit.newest_rows import NewestRowsAdmin, UntilFilter, filter_text
 
-#: Events of one request id that a search gives.
+#: Rows of one request id that a search gives.
 MAX_FOUND = 200
 STATUSES = ("success", "failed", "refused", "cancelled", "indeterminate")
 STATUS_COLOURS = {

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin.options import ShowFacets
+from django.contrib.admin.options import IncorrectLookupParameters, ShowFacets
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.views import ChangeList
 
+#: What the filters of Django and unfold put after a field's name.
+FILTER_SUFFIXES = ("", "__exact", "__id__exact", "__isnull")
 #: Rows of a table that only grows are counted up to here.
 MAX_COUNTED = 5_000
 
@@ -23,6 +26,23 @@ class CappedPaginator(Paginator[Any]):
     def count(self) -> int:
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
         return rows.order_by()[:MAX_COUNTED].count()
+
+
+class ByRelatedId(AutocompleteSelectFilter):
+    """Rows of one other row, chosen by typing a part of its name."""
+
+    def __init__(
+        self, field: Any, request: HttpRequest, params: dict[str, list[str]], *rest: Any, **named: Any
+    ) -> None:
+        for name, values in params.items():
+            if name.endswith("__id__exact") and any(value and not is_row_id(value) for value in values):
+                raise IncorrectLookupParameters(name)
+        super().__init__(field, request, params, *rest, **named)
+
+
+def is_row_id(text: str) -> bool:
+    """Whether a text can be the number of a row: what is longer than 64 bits, the database refuses to look for."""
+    return text.isascii() and text.isdecimal() and len(text) < 19
 
 
 class CountedOnce(ChangeList):
@@ -57,5 +77,5 @@ class BoundedList:
 def _takes(list_filter: Any, lookup: str) -> bool:
     if isinstance(list_filter, str | tuple | list):
         path: str = list_filter if isinstance(list_filter, str) else list_filter[0]
-        return lookup == path or lookup.startswith(f"{path}__")
+        return lookup.removeprefix(path) in FILTER_SUFFIXES
     return bool(lookup == list_filter.parameter_name)

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
     ChoicesDropdownFilter,
     DropdownFilter,
     RangeDateFilter,
@@ -19,7 +18,8 @@ from unfold.contrib.filters.admin import (
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from audit.admin import STATUS_COLOURS, STATUSES
+from audit.admin import MAX_FOUND, STATUS_COLOURS, STATUSES
+from audit.lists import ByRelatedId, is_row_id
 from audit.newest_rows import NewestRowsAdmin, ReadOnlyAdmin, UntilFilter
 from billing import tenant_admin
 from billing.allowance_forms import BudgetForm, QuotaForm
@@ -109,7 +109,7 @@ class BudgetAdmin(AllowanceAdmin):
     list_display_links = ("tenant",)
     list_select_related = ("tenant", "key")
     list_filter = (
-        ("tenant", AutocompleteSelectFilter),
+        ("tenant", ByRelatedId),
         ("scope", ChoicesDropdownFilter),
         ("per", ChoicesDropdownFilter),
     )
@@ -130,7 +130,7 @@ class QuotaAdmin(AllowanceAdmin):
     form = QuotaForm
     list_display = ("owner", "tokens", "per", "timezone")
     list_select_related = ("tier", "tenant", "key")
-    list_filter = (("tenant", AutocompleteSelectFilter), ("per", ChoicesDropdownFilter))
+    list_filter = (("tenant", ByRelatedId), ("per", ChoicesDropdownFilter))
     search_fields = ("tenant__slug", "tier__name", "key__name", "key__id__exact")
     search_help_text = "Part of a tenant's slug, a tier's or key's name, or a whole key id."
     autocomplete_fields = ("tier", "tenant", "key")
@@ -173,8 +173,8 @@ class LedgerEntryAdmin(NewestRowsAdmin[LedgerEntry]):
         "usd",
     )
     list_select_related = ("tenant", "key")
-    list_filter = (("tenant", AutocompleteSelectFilter), UntilFilter, LedgerStatusFilter)
-    search_fields = ("request_id__exact", "event_id__exact")
+    list_filter = (("tenant", ByRelatedId), UntilFilter, LedgerStatusFilter)
+    search_fields = ("event_id__exact",)
     search_help_text = "A request id or an event's id, whole."
     fieldsets = (
         (None, {"fields": (("time", "status"), ("tenant", "key", "user"), ("request_id", "event_id"))}),
@@ -197,8 +197,21 @@ class LedgerEntryAdmin(NewestRowsAdmin[LedgerEntry]):
     readonly_fields = ("usd",)
 
     def tenant_value(self, text: str) -> Any:
-        """An id that is no number finds nothing."""
-        return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else -1
+        """What cannot be an id finds nothing."""
+        return int(text) if is_row_id(text) else -1
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[LedgerEntry], search_term: str
+    ) -> tuple[QuerySet[LedgerEntry], bool]:
+        """Found by the index of each id, one after the other: a walk along the order of the page could take long."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        ids = [
+            *LedgerEntry.objects.filter(request_id=term).values_list("pk", flat=True)[:MAX_FOUND],
+            *LedgerEntry.objects.filter(event_id=term).values_list("pk", flat=True),
+        ]
+        return queryset.filter(pk__in=ids), False
 
     @display(description="status", label=STATUS_COLOURS)
     def status_badge(self, entry: LedgerEntry) -> str:
@@ -217,7 +230,7 @@ class LedgerEntryAdmin(NewestRowsAdmin[LedgerEntry]):
 class UsageRollupAdmin(ReadOnlyAdmin[UsageRollup]):
     list_display = ("day", "tenant", "key_ref", "model", "provider", "requests", "failed", "tokens", "unpriced", "usd")
     list_select_related = ("tenant",)
-    list_filter = (("tenant", AutocompleteSelectFilter), ("day", RangeDateFilter))
+    list_filter = (("tenant", ByRelatedId), ("day", RangeDateFilter))
     ordering = ("-day", "-id")
     fieldsets = (
         (None, {"fields": (("day", "tenant", "key_ref"), ("model", "provider"))}),

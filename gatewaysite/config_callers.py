@@ -89,11 +89,21 @@ def apply_webhooks(log: ChangeLog, config: ConfigFile, tenants: dict[str, Tenant
     for entry in config.tenants:
         for webhook in entry.webhooks:
             tenant = tenants[entry.slug]
-            values = {"tenant_id": tenant.pk, "url": str(webhook.url), "events": list(webhook.events)}
+            values: dict[str, Any] = {
+                "tenant_id": tenant.pk,
+                "url": str(webhook.url),
+                "events": list(webhook.events),
+            }
+            only_new = {}
             if isinstance(webhook.secret, Secret):
                 values["secret"] = webhook.secret.text
+            else:
+                only_new["secret"] = new_webhook_secret()
             wanted[tenant.pk, str(webhook.url)] = Wanted(
-                subject=f"tenants/{entry.slug}/webhooks/{_without_query(webhook.url)}", tenant=entry.slug, values=values
+                subject=f"tenants/{entry.slug}/webhooks/{_without_query(webhook.url)}",
+                tenant=entry.slug,
+                values=values,
+                only_new=only_new,
             )
     sync_rows(log, Endpoint, existing, wanted)
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from audit.redaction import is_secret
 from gatewaysite.config_schema import (
     BudgetEntry,
     ConfigFile,
@@ -161,6 +162,8 @@ def _provider_faults(path: str, entry: ProviderEntry) -> Iterator[str]:
     for name in entry.headers:
         if name.lower() in HEADERS_OF_THE_CONNECTION:
             yield f"{path}.headers.{name}: belongs to the connection and cannot be set"
+        elif is_secret(name):
+            yield f"{path}.headers.{name}: carries a credential, and headers are shown: use api_key"
 
 
 def _tenant_faults(path: str, entry: TenantEntry) -> Iterator[str]:

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.conf import settings
+
 from proxy.base_urls import fault_of_base_url
 from tenants.names import fault_of_name
 from tenants.scopes import SCOPES
+from webhooks.endpoint_form import fault_of_receiver
 
 MAX_USD = Decimal(9_000_000)  # what stays exact in Lua as nano-USD
 DECIMALS = 9
@@ -137,7 +140,7 @@ def converter(secrets: SecretSource) -> Callable[[type, Any], Any]:
         Label: _matching(Label, _LABEL, "letters, digits and . _ : @ / - (at most 200)"),
         TargetModel: _checked(TargetModel, lambda text: fault_of_name(text, longest=200)),
         BaseUrl: _checked(BaseUrl, fault_of_base_url),
-        WebhookUrl: _checked(WebhookUrl, fault_of_base_url_with_query),
+        WebhookUrl: _checked(WebhookUrl, _fault_of_webhook),
         Cidr: _cidr,
         Zone: _zone,
         Scope: _scope,
@@ -152,11 +155,10 @@ def converter(secrets: SecretSource) -> Callable[[type, Any], Any]:
     return convert
 
 
-def fault_of_base_url_with_query(text: str) -> str | None:
-    """A webhook's URL may carry a query; otherwise it is as plain as a provider's."""
+def _fault_of_webhook(text: str) -> str | None:
     if len(text) > 1000:
         return "must have at most 1000 characters"
-    return fault_of_base_url(text.partition("?")[0])
+    return fault_of_receiver(text, private_allowed=settings.WEBHOOK_ALLOW_PRIVATE_NETWORKS)
 
 
 def _unknown(wanted: type) -> NoReturn:

@@ -62,7 +62,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "axes",
     "ninja",
-    "rest_framework",
     "audit",
     "tenants",
     "billing",
@@ -186,16 +185,6 @@ STORAGES = {
 # ----------------------------------------------------------------------------------------------------------- admin
 
 UNFOLD = unfold.UNFOLD
-
-# ------------------------------------------------------------------------------------------------------------ APIs
-
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "UNAUTHENTICATED_USER": None,
-}
 
 # --------------------------------------------------------------------------------------------------------- logging
 

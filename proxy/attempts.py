@@ -9,39 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import time
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
-from proxy.context import Answer, AttemptRecord, Call, ProviderReply, Relay
+from proxy.context import Answer, AttemptRecord, Call, ProviderReply
 from proxy.errors import BadRequest, GatewayError, Unavailable, UpstreamFault
-from proxy.exchange import Exchange
-from proxy.plan import Candidate
+from proxy.exchange import Candidate, Delivery, Exchange, UpstreamStream
 from proxy.plane import DataPlane
+from proxy.provider_words import clean
 from proxy.relay import TranslatingRelay
-from proxy.snapshot import ProviderSpec
-from proxy.upstream import MAX_ANSWER_BYTES, MAX_ERROR_BYTES, Timeouts, UpstreamStream, read_reply
+from proxy.upstream import MAX_ANSWER_BYTES, MAX_ERROR_BYTES, Timeouts, read_reply
 
 logger = logging.getLogger(__name__)
 
 #: What an adapter raises when a provider's answer has not the shape it should have.
 _MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, msgspec.MsgspecError)
-
-#: Things that look like credentials are cut out of a provider's words before anybody sees them.
-_CREDENTIALS = re.compile(r"(?:sk|pk|rk|gsk|xai|tb)[-_][A-Za-z0-9*_-]{8,}|AIza[A-Za-z0-9_-]{10,}|AKIA[A-Z0-9]{12,}")
-
-
-class Delivery(msgspec.Struct):
-    """What an attempt brought: a whole `answer`, or an open `stream` with its `relay` and the bytes so far."""
-
-    candidate: Candidate
-    answer: Answer | None = None
-    stream: UpstreamStream | None = None
-    relay: Relay | None = None
-    buffered: bytes = b""
 
 
 class _Tries:
@@ -168,16 +152,6 @@ def _failed(record: AttemptRecord, fault: UpstreamFault, candidate: Candidate) -
     record.error_code = fault.kind
     fault.message = clean(fault.message, candidate.target.provider)
     return fault
-
-
-def clean(message: str, provider: ProviderSpec) -> str:
-    """A provider's words without our credential, anything that looks like one, or its own address."""
-    if provider.secret:
-        message = message.replace(provider.secret, "[removed]")
-    host = urlsplit(provider.base_url).hostname
-    if host:
-        message = re.sub(rf"(?:https?://)?{re.escape(host)}(?::\d+)?[^\s\"']*", "[removed]", message)
-    return _CREDENTIALS.sub("[removed]", message)[:2000]
 
 
 async def _receive(exchange: Exchange, candidate: Candidate, stream: UpstreamStream, record: AttemptRecord) -> Delivery:

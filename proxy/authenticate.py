@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hmac
 
-import msgspec
-
 from proxy.errors import Unauthenticated
+from proxy.exchange import Principal
 from proxy.plane import DataPlane
-from proxy.snapshot import KeySpec, TenantSpec
 from proxy.tokens import looks_like_token, verify_token
 from tenants.keys import looks_like_generated, parse
 
@@ -21,16 +19,6 @@ INVALID_KEY_MESSAGE = "Invalid API key."
 
 MIN_KEY_LENGTH, MAX_KEY_LENGTH = 24, 512
 _KEY_HEADERS = (b"x-api-key", b"api-key")
-
-
-class Principal(msgspec.Struct, kw_only=True):
-    """Who a request runs as. `user` is set by tokens only; `models` and `scopes` bound what it may do."""
-
-    tenant: TenantSpec
-    key: KeySpec | None
-    user: str | None = None
-    scopes: frozenset[str] = frozenset()
-    models: tuple[str, ...] = ("*",)
 
 
 def invalid_key() -> Unauthenticated:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
-from proxy.authenticate import Principal
 from proxy.errors import BadRequest, Forbidden
+from proxy.exchange import Principal
 
 
 def authorise(principal: Principal, scope: str | None, address: str) -> None:

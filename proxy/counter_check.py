@@ -7,8 +7,8 @@ import asyncio
 import msgspec
 
 from proxy.counters import Counter
-from proxy.redis_keys import epoch_key
 from proxy.rebuild import drained, newest_entry, read_counters
+from proxy.redis_keys import epoch_key
 from proxy.snapshot import Snapshot
 from proxy.store import Store
 from tenants.shards import SHARDS

@@ -1,4 +1,4 @@
-"""What the counters of quotas and budgets must say, by the ledger: for a rebuild after a loss, and for verify_ledger."""
+"""What the counters of quotas and budgets must say, by the ledger: for a rebuild, and for verify_ledger."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""One request on its way: what the stages learn about it, for the answer, the audit event and the meters."""
+"""One request on its way, and the types its stages hand each other: stages never import one another."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
+
+import msgspec
 
 from proxy.canonical import Usage
-from proxy.context import AttemptRecord, Call
+from proxy.context import Answer, AttemptRecord, Call, Relay
 from proxy.dialects.base import Dialect
-
-if TYPE_CHECKING:
-    from proxy.admission import Admitted
-    from proxy.authenticate import Principal
-    from proxy.plan import Candidate, Plan
+from proxy.providers.base import Adapter
+from proxy.reservation import Admitted
+from proxy.snapshot import KeySpec, ModelSpec, PriceSpec, TargetSpec, TenantSpec
 
 #: Start an answer: status and raw header pairs.
 SendHead = Callable[[int, list[tuple[bytes, bytes]]], Awaitable[None]]
@@ -22,6 +22,61 @@ SendHead = Callable[[int, list[tuple[bytes, bytes]]], Awaitable[None]]
 SendBody = Callable[[bytes, bool], Awaitable[None]]
 #: Read the request's body under the byte cap and the deadline.
 ReadBody = Callable[[], Awaitable[bytes]]
+
+
+class Principal(msgspec.Struct, kw_only=True):
+    """Who a request runs as. `user` is set by tokens only; `models` and `scopes` bound what it may do."""
+
+    tenant: TenantSpec
+    key: KeySpec | None
+    user: str | None = None
+    scopes: frozenset[str] = frozenset()
+    models: tuple[str, ...] = ("*",)
+
+
+class Candidate(msgspec.Struct):
+    """A target that may serve the call, with its adapter and the price in force. price None: unpriced, allowed."""
+
+    target: TargetSpec
+    adapter: Adapter
+    price: PriceSpec | None
+
+
+class Plan(msgspec.Struct):
+    """Candidates in order, and why others were dropped (for the audit event's `decision`)."""
+
+    model: ModelSpec
+    candidates: list[Candidate]
+    dropped: list[dict[str, Any]]
+
+
+class UpstreamStream(Protocol):
+    """An open answer of a provider. `status` and `headers` (lower-case names) are there from the start."""
+
+    status: int
+    headers: dict[str, str]
+
+    async def chunk(self) -> bytes:
+        """The next bytes, b"" at the end. Raises UpstreamFault."""
+        ...
+
+    async def rest(self, limit: int) -> bytes:
+        """Everything that is left. Raises UpstreamFault `protocol` above `limit` bytes."""
+        ...
+
+    def close(self) -> None:
+        """Give the connection up (kept for reuse only when the answer was read to its end)."""
+        ...
+
+
+class Delivery(msgspec.Struct):
+    """What an attempt brought: a whole `answer`, or an open `stream` with its `relay` and the bytes so far."""
+
+    candidate: Candidate
+    answer: Answer | None = None
+    stream: UpstreamStream | None = None
+    relay: Relay | None = None
+    buffered: bytes = b""
 
 
 class Exchange:

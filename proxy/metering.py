@@ -15,9 +15,8 @@ import msgspec
 from billing.money import nano_to_text
 from proxy.canonical import FinishReason, Usage
 from proxy.context import AnswerFacts, Call
-from proxy.exchange import Exchange
+from proxy.exchange import Exchange, Plan
 from proxy.metrics import Meters
-from proxy.plan import Plan
 from proxy.snapshot import ModelSpec
 
 JSON = dict[str, Any]

@@ -14,13 +14,13 @@ import logging
 from proxy import metering, settle
 from proxy.admission import AdmissionRequest, Admitted, admit, rate_headers
 from proxy.answering import answer_whole, failure_frames, head_of_answer, send_error
-from proxy.attempts import Delivery, deliver
+from proxy.attempts import deliver
 from proxy.authenticate import authenticate, credential_of
 from proxy.authorise import authorise, effective_user
 from proxy.dialects.base import canonical
 from proxy.errors import ClientGone, GatewayError, UpstreamFault
 from proxy.event_id import new_event_id
-from proxy.exchange import Exchange
+from proxy.exchange import Delivery, Exchange
 from proxy.metering import Outcome
 from proxy.plan import find_model, make_plan
 from proxy.plane import DataPlane

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
-import msgspec
-
-from proxy.authenticate import Principal
 from proxy.context import Call
 from proxy.errors import Forbidden, NotFound, Unavailable
-from proxy.providers.base import Adapter, adapters
-from proxy.snapshot import ModelSpec, PriceSpec, Snapshot, TargetSpec, matches
-
-
-class Candidate(msgspec.Struct):
-    """A target that may serve the call, with its adapter and the price in force. price None: unpriced, allowed."""
-
-    target: TargetSpec
-    adapter: Adapter
-    price: PriceSpec | None
-
-
-class Plan(msgspec.Struct):
-    """Candidates in order, and why others were dropped (for the audit event's `decision`)."""
-
-    model: ModelSpec
-    candidates: list[Candidate]
-    dropped: list[dict[str, Any]]
+from proxy.exchange import Candidate, Plan, Principal
+from proxy.providers.base import adapters
+from proxy.snapshot import ModelSpec, Snapshot, TargetSpec, matches
 
 
 def find_model(snapshot: Snapshot, principal: Principal, name: str) -> ModelSpec:

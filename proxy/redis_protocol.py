@@ -112,9 +112,19 @@ class RedisProtocol(asyncio.Protocol):
         try:
             reader.feed(data)
             while (reply := reader.gets()) is not _INCOMPLETE:
-                _resolve(waiting.popleft(), reply)
+                if isinstance(reply, hiredis.ReplyError):
+                    self._refused(waiting.popleft(), str(reply))
+                elif not (future := waiting.popleft()).done():  # done: its caller has gone
+                    future.set_result(reply)
         except (hiredis.ProtocolError, IndexError):
             self.drop("the store's answer was not understood")
+
+    def _refused(self, future: asyncio.Future[Any], text: str) -> None:
+        code = text.partition(" ")[0]
+        if not future.done():
+            future.set_exception(StoreUnavailable(text) if code in NOT_NOW else StoreError(text))
+        if code == "READONLY":
+            self.drop("the store is a replica now")  # the address may lead to the new primary
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.drop("the connection to the store was lost")
@@ -135,14 +145,3 @@ class RedisProtocol(asyncio.Protocol):
             if not future.done():
                 future.set_exception(OutcomeUnknown(why))
         self._on_lost(self)
-
-
-def _resolve(future: asyncio.Future[Any], reply: Any) -> None:
-    if future.done():
-        return  # its caller has gone
-    if isinstance(reply, hiredis.ReplyError):
-        text = str(reply)
-        code = text.partition(" ")[0]
-        future.set_exception(StoreUnavailable(text) if code in NOT_NOW else StoreError(text))
-    else:
-        future.set_result(reply)

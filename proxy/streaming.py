@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
-from proxy.attempts import Delivery, clean
 from proxy.context import Relay
 from proxy.errors import UpstreamFault
-from proxy.exchange import Exchange
+from proxy.exchange import Delivery, Exchange, UpstreamStream
 from proxy.plane import DataPlane
-from proxy.upstream import UpstreamStream
+from proxy.provider_words import clean
 
 
 async def relay_stream(

@@ -6,16 +6,14 @@ Tokens signed with a shared secret are checked here; key sets (JWKS) are fetched
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jwt
 
 from proxy.errors import Unauthenticated
+from proxy.exchange import Principal
 from proxy.plane import DataPlane
 from proxy.snapshot import TenantSpec
-
-if TYPE_CHECKING:
-    from proxy.authenticate import Principal
 
 MAX_TOKEN_LENGTH = 8192
 
@@ -27,8 +25,6 @@ def looks_like_token(credential: str) -> bool:
 
 def verify_token(plane: DataPlane, credential: str) -> Principal:
     """The principal a token speaks for. Raises Unauthenticated `invalid_token`, one body for every reason."""
-    from proxy.authenticate import Principal  # noqa: PLC0415  (they hand each other the same type)
-
     if len(credential) > MAX_TOKEN_LENGTH:
         raise _invalid()
     try:

@@ -8,13 +8,13 @@ connection, so a provider stops generating when the client has gone.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 import aiohttp
 import msgspec
 
 from proxy.context import ProviderReply, ProviderRequest
 from proxy.errors import UpstreamFault
+from proxy.exchange import UpstreamStream
 from proxy.providers.mock import MOCK_SCHEME, MockReply, mock_reply
 
 #: The most of a whole answer that is read (bytes, after decompression).
@@ -30,25 +30,6 @@ class Timeouts(msgspec.Struct, frozen=True):
     first_byte: float
     idle: float
     total: float
-
-
-class UpstreamStream(Protocol):
-    """An open answer. `status` and `headers` (lower-case names) are there from the start."""
-
-    status: int
-    headers: dict[str, str]
-
-    async def chunk(self) -> bytes:
-        """The next bytes, b"" at the end. Raises UpstreamFault."""
-        ...
-
-    async def rest(self, limit: int) -> bytes:
-        """Everything that is left. Raises UpstreamFault `protocol` above `limit` bytes."""
-        ...
-
-    def close(self) -> None:
-        """Give the connection up (kept for reuse only when the answer was read to its end)."""
-        ...
 
 
 class Upstream:

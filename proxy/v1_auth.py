@@ -7,8 +7,9 @@ from typing import cast
 
 from django.http import HttpRequest
 
-from proxy.authenticate import Principal, authenticate, credential_of
+from proxy.authenticate import authenticate, credential_of
 from proxy.authorise import authorise
+from proxy.exchange import Principal
 from proxy.runtime import ensure_started
 from proxy.snapshot import matches
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from proxy.v1_errors import records_unavailable
 
@@ -46,5 +46,5 @@ async def stream(rows: Callable[[], Iterator[T]]) -> AsyncIterator[T]:
         while (item := await loop.run_in_executor(thread, next, iterator, None)) is not None:
             yield item
     finally:
-        thread.submit(connection.close)
+        thread.submit(connections.close_all)
         thread.shutdown(wait=False)

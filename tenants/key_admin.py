@@ -13,11 +13,12 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from unfold.admin import TabularInline
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter
+from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
 from audit import events
 from audit.dialogs import dialog_action, leave_dialog
+from audit.lists import ByRelatedId
 from audit.mixins import MAX_DELETED_AT_ONCE, Recorded, actor_of, address_of
 from tenants.config_admin import ConfigAdmin
 from tenants.key_forms import ApiKeyForm, RotateForm
@@ -95,7 +96,7 @@ class ApiKeyAdmin(ShowsSecretOnce, ConfigAdmin[ApiKey]):
     form = ApiKeyForm
     list_display = ("name", "tenant", "state", "id", "ending", "scopes_text", "expires_at", "last_used_at")
     list_select_related = ("tenant",)
-    list_filter = (StateFilter, ("tenant", AutocompleteSelectFilter))
+    list_filter = (StateFilter, ("tenant", ByRelatedId))
     search_fields = ("name", "id__exact", "tenant__slug")
     search_help_text = "Part of a name or of a tenant's slug, or a whole key id."
     ordering = ("tenant__slug", "name")

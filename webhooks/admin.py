@@ -12,12 +12,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, BooleanRadioFilter, ChoicesDropdownFilter
+from unfold.contrib.filters.admin import BooleanRadioFilter, ChoicesDropdownFilter
 from unfold.decorators import display
 
 from audit import events
 from audit.dialogs import ReasonForm, dialog_action, leave_dialog
 from audit.json_text import pretty_json
+from audit.lists import ByRelatedId
 from audit.masking import masked_field
 from audit.mixins import Recorded, actor_of, address_of, row_state
 from audit.newest_rows import ReadOnlyAdmin
@@ -47,7 +48,7 @@ class EndpointAdmin(ShowsSecretOnce, ConfigAdmin[Endpoint]):
     form = EndpointForm
     list_display = ("address", "tenant", "enabled", "events_text", "disabled_reason", "created_at")
     list_select_related = ("tenant",)
-    list_filter = (("enabled", BooleanRadioFilter), ("tenant", AutocompleteSelectFilter))
+    list_filter = (("enabled", BooleanRadioFilter), ("tenant", ByRelatedId))
     search_fields = ("url", "tenant__slug")
     search_help_text = "Part of an address or of a tenant's slug."
     ordering = ("tenant__slug", "id")
@@ -161,7 +162,7 @@ class AttemptInline(TabularInline):
 class MessageAdmin(ReadOnlyAdmin[Message]):
     list_display = ("created_at", "type", "tenant", "address", "state_badge", "attempts_made", "next_attempt_at")
     list_select_related = ("tenant",)
-    list_filter = (("state", ChoicesDropdownFilter), ("tenant", AutocompleteSelectFilter))
+    list_filter = (("state", ChoicesDropdownFilter), ("tenant", ByRelatedId))
     search_fields = ("id__exact", "request_id__exact")
     search_help_text = "A message's id or a request id, whole."
     ordering = ("-created_at",)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from proxy.anthropic_format.errors import fault_of_error
-from proxy.anthropic_format.shapes import finish_reason
+from proxy.anthropic_format.shapes import UNREADABLE, finish_reason
 from proxy.canonical import ChatResponse, Foreign, Text, Thinking, ToolCall, Usage
 from proxy.context import ANTHROPIC, Answer
 from proxy.errors import UpstreamFault
@@ -70,7 +70,7 @@ def whole_answer(body: bytes) -> Answer:
     """A good answer that the client gets as it is. Raises UpstreamFault when it is none."""
     try:
         message = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         raise _not_a_message(body) from None
     if message.type != "message" or bytes(memoryview(message.content)[:1]) != b"[":
         raise _not_a_message(body)
@@ -87,7 +87,7 @@ def chat_response(body: bytes, names: dict[str, str]) -> ChatResponse:
     """A good answer in canonical form; `names` are those of tools that differ. Raises UpstreamFault when it is none."""
     try:
         message = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         raise _not_a_message(body) from None
     blocks = message.get("content") if isinstance(message, dict) and message.get("type") == "message" else None
     if not isinstance(blocks, list):
@@ -139,7 +139,7 @@ def _not_a_message(body: bytes) -> UpstreamFault:
     """An error with status 200, JSON that is cut or something else, or no JSON at all."""
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return UpstreamFault("protocol", "the answer is not JSON", status=200)
     if isinstance(document, dict) and document.get("error"):
         return fault_of_error(document["error"])

@@ -35,12 +35,12 @@ JSON = dict[str, Any]
 
 
 class _Block(msgspec.Struct):
-    """A block that is open. `call` is the number of its tool call; `foreign` is kept until it is whole."""
+    """A block that is open. `call` is the number of its tool call; a `foreign` one is kept until it is whole."""
 
     call: int | None = None
     foreign: JSON | None = None
-    given: str = ""  # input that came whole with the block's start
-    fragments: list[str] = msgspec.field(default_factory=list)
+    given: str = ""  # the call's input as its start had it, until fragments come
+    fragments: list[str] = msgspec.field(default_factory=list)  # of a foreign block's input
 
 
 class AnthropicStreamDecoder:
@@ -127,16 +127,17 @@ class AnthropicStreamDecoder:
             events.append(ThinkingDelta(delta.thinking))
         elif delta.signature:
             events.append(SignatureDelta(delta.signature))
+        elif delta.partial_json and block.call is not None:
+            block.given = ""
+            events.append(ToolCallDelta(block.call, delta.partial_json))
         elif delta.partial_json:
             block.fragments.append(delta.partial_json)
-            if block.call is not None:
-                events.append(ToolCallDelta(block.call, delta.partial_json))
 
     def _stop_block(self, event: Event, events: list[StreamEvent]) -> None:
         block = self._blocks.pop(event.index or 0, None)
         if block is None:
             return
-        if block.call is not None and not block.fragments:
+        if block.call is not None and block.given:
             events.append(ToolCallDelta(block.call, block.given))
         elif block.foreign is not None:
             if block.fragments:

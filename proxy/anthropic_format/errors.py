@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from proxy.anthropic_format.shapes import UNREADABLE
 from proxy.context import ProviderReply
 from proxy.errors import UpstreamFault
 from proxy.providers.base import fault_from_status, retry_after_ms
@@ -71,7 +72,7 @@ def _fault(meaning: int, status: int, message: str, wait_ms: int | None) -> Upst
 def _words_of_body(body: bytes) -> tuple[str, str]:
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return "", _plain_text(body)
     if isinstance(document, dict) and document.get("error"):
         return _words_of(document["error"])

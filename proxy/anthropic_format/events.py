@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from proxy.anthropic_format.shapes import UNREADABLE
 from proxy.errors import UpstreamFault
 
 JSON = dict[str, Any]
@@ -65,7 +66,7 @@ def read_event(name: bytes | None, data: bytes) -> Event:
     """Raises UpstreamFault for data that is no JSON object, or no event of its type."""
     try:
         event = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         event = _lenient(data)
     if name == b"error":
         event.type = "error"
@@ -91,7 +92,7 @@ def _lenient(data: bytes) -> Event:
     document = document_of(data)
     try:
         return msgspec.convert(_whole(document), Event)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         kind = document.get("type")
         if not isinstance(kind, str) or kind in _KNOWN:
             raise _malformed("an event of the stream has not the form of its type") from None

@@ -29,7 +29,7 @@ class AnthropicRelay(Relay):
         self._usage = UsageSoFar()
         self._begun = False
         self._has_calls = False
-        self._size_before_content = 0  # bytes
+        self._size_before_content = self._size_held = 0  # bytes
         self._held: list[bytes] = []  # frames from the first message_delta on
         self._deltas = 0
         self._without_usage: dict[int, bytes] = {}  # message_delta events among them that lack it
@@ -93,7 +93,16 @@ class AnthropicRelay(Relay):
         written = b"event: %b\ndata: %b\n\n" % (event.type.encode(), data)
         if b"\n" in data:
             written = frame(data, event.type)
-        (self._held if self._deltas or self.done else out).append(written)
+        if self._deltas or self.done:
+            self._hold(written)
+        else:
+            out.append(written)
+
+    def _hold(self, written: bytes) -> None:
+        self._held.append(written)
+        self._size_held += len(written)
+        if self._size_held > MAX_BYTES:
+            raise UpstreamFault("protocol", "a stream of too many events behind its end", status=200)
 
     def _count(self, delta: Delta | None) -> None:
         if delta is None:

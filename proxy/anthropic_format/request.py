@@ -66,7 +66,10 @@ def _add_tools(body: JSON, request: ChatRequest) -> None:
     for foreign in request.foreign_tools:
         if foreign.dialect != ANTHROPIC:
             raise inexpressible(f"a tool of type '{foreign.type}'", "tools")
-    tools = [*(foreign.block for foreign in request.foreign_tools), *(_tool(tool) for tool in request.tools)]
+    tools = [
+        *(foreign.block for foreign in request.foreign_tools),
+        *(_tool(tool, body["model"]) for tool in request.tools),
+    ]
     if not tools:
         return
     body["tools"] = tools
@@ -80,15 +83,13 @@ def _add_tools(body: JSON, request: ChatRequest) -> None:
         body["tool_choice"] = chosen
 
 
-def _tool(tool: Tool) -> JSON:
-    written: JSON = {
-        "name": allowed_name(tool.name, MAX_TOOL_NAME),
-        "input_schema": {**(tool.parameters or {"properties": {}}), "type": "object"},
-    }
+def _tool(tool: Tool, model: str) -> JSON:
+    schema = {**(tool.parameters or {"properties": {}}), "type": "object"}
+    written: JSON = {"name": allowed_name(tool.name, MAX_TOOL_NAME), "input_schema": schema}
     if tool.description:
         written["description"] = tool.description
-    if tool.strict is not None:
-        written["strict"] = tool.strict
+    if tool.strict and models.takes_schema(model):
+        written |= {"input_schema": _closed(schema), "strict": True}
     if tool.cache_control is not None:
         written["cache_control"] = tool.cache_control
     return written

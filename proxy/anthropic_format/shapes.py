@@ -40,6 +40,9 @@ _STOP_REASONS: dict[FinishReason, str] = {
     "content_filter": "refusal",
 }
 
+#: What decoding JSON of others may raise.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -126,6 +129,6 @@ def tool_input(arguments: str) -> JSON:
         return {}
     try:
         value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return {"_raw": arguments}
     return value if isinstance(value, dict) else {"_raw": arguments}

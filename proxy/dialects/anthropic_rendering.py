@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from proxy.anthropic_format.shapes import (
+    UNREADABLE,
     answer_block,
     error_frame,
     opened_call,
@@ -99,7 +100,7 @@ class _Block:
             return False
         try:
             return isinstance(msgspec.json.decode("".join(self.arguments)), dict)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return False
 
 

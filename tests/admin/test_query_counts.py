@@ -37,7 +37,9 @@ QUERIES = {
 
 
 def queries_of(client, model):
-    with CaptureQueriesContext(connection, ) as captured:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
         response = client.get(list_url(model))
     assert response.status_code == 200
     return response.context["cl"].result_list, [query["sql"] for query in captured]

@@ -109,6 +109,10 @@ def test_an_unknown_field_is_an_error_at_its_path(path):
         (("tenants", 0, "keys", 0, "expires_at"), 1700000000),
         (("tenants", 0, "keys", 0, "models", 0), 4),
         (("tenants", 0, "webhooks", 0, "url"), "javascript:alert(1)"),
+        (("tenants", 0, "webhooks", 0, "url"), "http://hooks.example/"),
+        (("tenants", 0, "webhooks", 0, "url"), "https://10.0.0.1/"),
+        (("providers", 0, "headers", "Authorization"), "Bearer x"),
+        (("providers", 0, "headers", "Content-Length"), "1"),
         (("tenants", 0, "jwt", "algorithms"), ["none"]),
     ],
 )

@@ -47,10 +47,10 @@ class Model:
         self.spent = {"quota": 0, "budget": 0}
         self.reserved = {"quota": 0, "budget": 0}
 
-    def used(self, kind: str, now: int) -> int:
+    def used(self, kind: str, now: int, limit: int | None = None) -> int:
         if kind in self.buckets:
             used, at = self.buckets[kind]
-            return max(used - (now - at) * self.limits[kind], 0)
+            return max(used - (now - at) * (limit or self.limits[kind]), 0)
         if kind == "concurrency":
             return sum(deadline > now for deadline in self.places.values())
         return self.spent[kind] + self.reserved[kind]
@@ -62,24 +62,26 @@ class Model:
                 return CODES[kind]
         return None
 
-    def change_bucket(self, kind: str, amount: int, now: int) -> None:
-        used = self.used(kind, now) + amount * UNIT
-        self.buckets[kind] = (min(max(used, 0), 2 * self.limits[kind] * UNIT), now)
+    def change_bucket(self, kind: str, amount: int, now: int, limit: int) -> None:
+        """`limit`: the one in force when the request was admitted."""
+        used = self.used(kind, now, limit) + amount * UNIT
+        self.buckets[kind] = (min(max(used, 0), 2 * limit * UNIT), now)
 
     def admit(self, event_id: str, needs: dict[str, int], now: int, deadline: int) -> None:
         for kind in self.buckets:
             if needs[kind]:
-                self.change_bucket(kind, needs[kind], now)
+                self.change_bucket(kind, needs[kind], now, self.limits[kind])
         self.places[event_id] = deadline
         for kind in self.reserved:
             self.reserved[kind] += needs[kind]
 
-    def finish(self, event_id: str, held: dict[str, int], used: dict[str, int], now: int) -> None:
+    def finish(self, held: "Held", used: dict[str, int], now: int) -> None:
+        event_id, needs = held.admitted.event_id, dict.fromkeys(held.needs, 0) if held.lost else held.needs
         self.places.pop(event_id, None)
-        if used["tokens"] != held["tokens"]:
-            self.change_bucket("tokens", used["tokens"] - held["tokens"], now)
+        if used["tokens"] != needs["tokens"]:
+            self.change_bucket("tokens", used["tokens"] - needs["tokens"], now, held.limits["tokens"])
         for kind in self.reserved:
-            self.reserved[kind] = max(self.reserved[kind] - held[kind], 0)
+            self.reserved[kind] = max(self.reserved[kind] - needs[kind], 0)
             self.spent[kind] += used[kind]
 
 
@@ -88,6 +90,7 @@ class Held(msgspec.Struct):
 
     admitted: Admitted
     needs: dict[str, int]
+    limits: dict[str, int]
     doomed: bool
     lost: bool = False
 
@@ -148,7 +151,7 @@ class Limits(RuleBasedStateMachine):
         if told is not None:
             return ""
         self.model.admit(admitted.event_id, needs, admitted.now_ms, deadline)
-        self.held[admitted.event_id] = Held(admitted, needs, doomed)
+        self.held[admitted.event_id] = Held(admitted, needs, dict(self.model.limits), doomed)
         return str(admitted.event_id)
 
     @rule(event=consumes(open_requests), tokens=st.integers(0, 150), share=st.integers(0, 100), twice=st.booleans())
@@ -163,8 +166,7 @@ class Limits(RuleBasedStateMachine):
             self.run(settle(self.side, held.admitted, tokens=tokens, cost_nano=nano, entry=written))
         used = {"tokens": tokens, "quota": tokens, "budget": nano}
         self.overran |= tokens > held.needs["quota"] or held.lost
-        known = dict.fromkeys(held.needs, 0) if held.lost else held.needs
-        self.model.finish(event, known, used, self.now_after())
+        self.model.finish(held, used, self.now_after())
 
     @rule(event=consumes(open_requests))
     def cancel(self, event: str) -> None:
@@ -180,8 +182,8 @@ class Limits(RuleBasedStateMachine):
         for _ in range(2):
             self.run(self.store.run(CANCEL, keys, [event, *args]))
         now = self.now_after()
-        self.model.change_bucket("requests", -1, now)
-        self.model.finish(event, held.needs, {"tokens": 0, "quota": 0, "budget": 0}, now)
+        self.model.change_bucket("requests", -1, now, held.limits["requests"])
+        self.model.finish(held, {"tokens": 0, "quota": 0, "budget": 0}, now)
 
     @rule()
     def expire(self) -> None:
@@ -192,7 +194,7 @@ class Limits(RuleBasedStateMachine):
         for event, held in doomed.items():
             del self.held[event]
             if not held.lost:
-                self.model.finish(event, held.needs, held.needs, self.now_after())
+                self.model.finish(held, held.needs, self.now_after())
 
     @rule()
     def lose_everything(self) -> None:

@@ -141,3 +141,20 @@ async def test_a_settlement_during_the_outage_is_made_once_after_it(frail, redis
     states = await read_limits(frail.store, tenant, None)
     assert [(state.used, state.reserved) for state in states][1:] == [(0, 0), (70, 0)]
     assert {event["id"] for event in await frail.events(tenant)} == {admitted.event_id}
+
+
+async def test_a_store_without_memory_is_as_good_as_away_and_does_nothing_by_halves(frail):
+    tenant = await warm(frail, make_tenant(limits={"rpm": 100, "concurrency": 9}, budgets=(budget(10**9),)))
+    admitted = await ask(frail, tenant)
+    await frail.command("CONFIG", "SET", "maxmemory", "1")
+    assert await outcome(frail, tenant) == "budget_unavailable"
+    await settle(frail, admitted, tokens=1, cost_nano=7, entry=entry(admitted.event_id, admitted.now_ms))
+    await frail.command("CONFIG", "SET", "maxmemory", "0")
+    await spool_of(frail.config).replay(frail.store)
+    states = await read_limits(frail.store, tenant, None)
+    assert [(state.kind, state.used, state.reserved) for state in states] == [
+        ("requests", 1, 0),
+        ("concurrency", 0, 0),
+        ("budget", 7, 0),
+    ]
+    assert {event["id"] for event in await frail.events(tenant)} == {admitted.event_id}

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -103,6 +104,6 @@ async def test_the_loop_replays_at_start_and_whenever_lines_wait(side):
     loop = asyncio.ensure_future(replay_forever(side.store, side.config))
     for expected, line in enumerate(lines(tenant, 2), start=1):
         await spool.append(line)
-        await until(lambda expected=expected: written(side, tenant, expected))
+        await until(partial(written, side, tenant, expected))
     loop.cancel()
     await asyncio.gather(loop, return_exceptions=True)

@@ -210,3 +210,15 @@ async def test_without_an_address_the_store_is_embedded():
     await store.start()
     assert await store.command("PING") == b"PONG"
     await store.close()
+
+
+async def test_a_replica_is_left_for_the_primary_that_its_address_leads_to(redis):
+    store = await opened(redis)
+    await store.command("REPLICAOF", "127.0.0.1", "1")
+    with pytest.raises(StoreUnavailable, match="READONLY"):
+        await store.command("SET", "a", "1")
+    assert not store.up
+    await until_up(store)
+    await store.command("REPLICAOF", "NO", "ONE")
+    assert await store.command("SET", "a", "1") == b"OK"
+    await store.close()

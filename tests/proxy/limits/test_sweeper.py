@@ -1,6 +1,7 @@
 """Reservations of killed workers are charged in full at their deadline, with their event."""
 
 import asyncio
+from typing import Any
 
 from proxy.admission import read_limits
 from proxy.settle import extend, settle
@@ -18,7 +19,7 @@ async def numbers(side, tenant):
 
 async def test_what_nobody_settled_is_charged_in_full_as_indeterminate(side):
     tenant = await warm(side, make_tenant(**rules()))
-    amounts = {"expected_tokens": 30, "worst_tokens": 200, "worst_nano": 700}
+    amounts: Any = {"expected_tokens": 30, "worst_tokens": 200, "worst_nano": 700}
     admitted = await ask(side, tenant, deadline_ms=side.store.now_ms() + 20, **amounts)
     assert await sweep(side.store, tenant.shard) == 0
     await asyncio.sleep(0.03)
