@@ -25,6 +25,7 @@ def data_plane_config() -> Config:
         rate_limit_failure_policy=settings.RATE_LIMIT_REDIS_FAILURE_POLICY,
         budget_failure_policy=settings.BUDGET_REDIS_FAILURE_POLICY,
         drain_seconds=settings.DRAIN_SECONDS,
+        reservation_grace_seconds=settings.RESERVATION_GRACE_SECONDS,
         spool_dir=str(settings.STATE_DIR / "spool"),
         allowed_hosts=tuple(settings.ALLOWED_HOSTS),
         workers=settings.WORKERS,

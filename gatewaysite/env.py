@@ -70,6 +70,7 @@ class Environment:
     otel_exporter_otlp_endpoint: str
     otel_genai: str
     drain_seconds: float
+    reservation_grace_seconds: float
     workers: int
 
 
@@ -168,6 +169,7 @@ def read_environment(source: Mapping[str, str]) -> Environment:
         otel_exporter_otlp_endpoint=read.address("OTEL_EXPORTER_OTLP_ENDPOINT", ("http", "https")),
         otel_genai=read.choice("OTEL_GENAI", ("compat", "latest", "both"), "compat"),
         drain_seconds=read.number("DRAIN_SECONDS", 60, least=0, most=3600),
+        reservation_grace_seconds=read.number("RESERVATION_GRACE_SECONDS", 60, least=0, most=3600),
         workers=int(read.number("WEB_CONCURRENCY", 1, least=1, most=256)),
     )
 

@@ -16,6 +16,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     rate_limit_failure_policy: str = "fail_open"
     budget_failure_policy: str = "fail_closed"
     drain_seconds: float = 60.0
+    reservation_grace_seconds: float = 60.0
     spool_dir: str = "var/spool"
     allowed_hosts: tuple[str, ...] = ("*",)
     store_timeout_ms: int = 50

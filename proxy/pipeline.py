@@ -29,9 +29,6 @@ from proxy.strict_json import decode_object
 
 logger = logging.getLogger(__name__)
 
-#: A reservation outlives the call's own deadline by this, then the sweeper charges it (ms).
-RESERVATION_GRACE_MS = 60_000
-
 
 async def handle(plane: DataPlane, exchange: Exchange) -> None:
     """Answer one request, whatever happens to it."""
@@ -73,7 +70,7 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     if call.max_tokens is None and needs_output_cap(exchange):
         call.output_cap = model.max_output_tokens
     bounds = metering.estimate(call, len(body), model)
-    seconds = time_allowed(exchange)
+    seconds = time_allowed(exchange)  # past it and the grace, the sweeper charges what nobody settled
     request = AdmissionRequest(
         event_id=exchange.event_id,
         tenant=principal.tenant,
@@ -82,7 +79,7 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
         expected_tokens=bounds.input_expected + bounds.output_expected,
         worst_tokens=bounds.input_bound + bounds.output_bound,
         worst_nano=metering.worst_cost_nano(plan, bounds),
-        deadline_ms=now_ms + int(seconds * 1000) + RESERVATION_GRACE_MS,
+        deadline_ms=now_ms + int((seconds + plane.config.reservation_grace_seconds) * 1000),
         skeleton=metering.entry(exchange, Outcome(status="indeterminate", http_status=0), now_ms),
     )
     exchange.expected_input = bounds.input_expected

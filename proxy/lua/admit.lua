@@ -55,7 +55,7 @@ local function window_wait(key, missing)
 end
 
 -- First look at all rules: `used` and `reserved` as they are, and the first that does not let the request pass.
-local used, reserved, limits, amounts = {}, {}, {}, {}
+local used, reserved, amounts = {}, {}, {}
 local refused, wait = 0, 0
 local live = '(' .. format('%.0f', now)
 buckets = 3
@@ -89,7 +89,7 @@ for i = 1, rules do
     if amount > free then until_free = amount > limit - extra and -1 or window_wait(key, amount - free) end
   end
   if until_free ~= 0 and refused == 0 then refused, wait = i, until_free end
-  used[i], reserved[i], limits[i], amounts[i] = taken, held, limit, amount
+  used[i], reserved[i], amounts[i] = taken, held, amount
 end
 
 local reply = {'ok', now, epoch, refused, wait}
@@ -101,7 +101,7 @@ if refused == 0 then
       used[i] = used[i] + 1
     elseif amount > 0 and kind == 'b' then
       used[i] = used[i] + amount * UNITS
-      write_bucket(key, used[i], limits[i], now)
+      write_bucket(key, used[i], now)
     elseif amount > 0 and kind == 'c' then
       local fresh = used[i] == 0 and reserved[i] == 0
       reserved[i] = reserved[i] + amount

@@ -22,7 +22,7 @@ for i = 1, rules do
   local key, kind, limit, amount = KEYS[FIXED_KEYS + i], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   if kind == 'b' then
     local used = bucket_used(call('GET', key), limit, now)
-    write_bucket(key, used - amount * UNITS, limit, now)
+    write_bucket(key, used - amount * UNITS, now)
   elseif kind == 'w' then
     change_window(key, ARGV[1], amount, 0, now)
   elseif kind == 'l' then

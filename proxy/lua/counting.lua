@@ -23,10 +23,10 @@ local function bucket_used(text, limit, now)
   return used > 0 and used or 0
 end
 
--- It is gone when it is empty again.
-local function write_bucket(key, used, limit, now)
+-- Even the deepest debt (twice the limit) is paid back after two minutes: what expires is empty.
+local function write_bucket(key, used, now)
   if used > 0 then
-    call('SET', key, format('%.0f %.0f', used, now), 'PX', math.ceil(used / limit) + 1000)
+    call('SET', key, format('%.0f %.0f', used, now), 'EX', '121')
   else
     call('DEL', key)
   end

@@ -76,7 +76,7 @@ local function settle_hold(i, at)
   elseif kind == 'b' and held ~= used then
     local limit = tonumber(ARGV[at + 2])
     local after = bucket_used(call('GET', key), limit, now) + (used - held) * UNITS
-    write_bucket(key, math.min(after, 2 * limit * UNITS, LARGEST), limit, now)
+    write_bucket(key, math.min(after, 2 * limit * UNITS, LARGEST), now)
   elseif kind == 'w' and record and held ~= used then
     change_window(key, event, held, used, now)
   end

@@ -57,6 +57,8 @@ _THINK = {
     "max": "high",
 }
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 _TOO_LONG = re.compile(r"context (length|window)|prompt too long|input length", re.IGNORECASE)
 _MODEL = re.compile(r"\bmodel\b.{0,200}not found", re.IGNORECASE | re.DOTALL)
 
@@ -168,7 +170,7 @@ def _document(raw: bytes) -> JSON:
     """One JSON object. Raises UpstreamFault for none, and for one that is an error."""
     try:
         document = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         raise UpstreamFault("protocol", "the answer is not JSON", status=200) from None
     if not isinstance(document, dict):
         raise UpstreamFault("protocol", "the answer is not an object", status=200)
@@ -181,7 +183,7 @@ def _error_text(body: bytes) -> str:
     """{"error": "text"}, or plain text of what stands before Ollama; a page of HTML says nothing worth reading."""
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         text = " ".join(body[:MAX_MESSAGE].decode("utf-8", "replace").split())
         return "" if text.startswith(("<", "{", "[")) or "\x00" in text else text[:500]
     error = document.get("error") if isinstance(document, dict) else None
@@ -346,7 +348,7 @@ def _object(arguments: str) -> JSON:
         return {}
     try:
         value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return {"_raw": arguments}
     return value if isinstance(value, dict) else {"_raw": arguments}
 

@@ -20,6 +20,10 @@ WORKERS = 4
 CLIENTS = 200
 
 
+def secret(tenant: str) -> str:
+    return f"{tenant}-key-0123456789-abcdefgh"
+
+
 def config() -> dict[str, object]:
     budgets = [random.Random(seed).randrange(20, 150) for seed in range(SEEDS)]
     return {
@@ -27,10 +31,22 @@ def config() -> dict[str, object]:
         "models": [{"name": "echo", "targets": [{"provider": "m", "model": "echo"}]}],
         "prices": [{"provider": "m", "model": "echo", "input": "0", "output": "1000.00"}],
         "tenants": [
-            {"slug": f"seed-{seed}", "name": f"Seed {seed}", "budgets": [{"usd": f"{cents / 100:.2f}", "per": "total"}]}
+            {
+                "slug": f"seed-{seed}",
+                "name": f"Seed {seed}",
+                "budgets": [{"usd": f"{cents / 100:.2f}", "per": "total"}],
+                "keys": [{"name": "app", "secret": secret(f"seed-{seed}")}],
+            }
             for seed, cents in enumerate(budgets)
         ]
-        + [{"slug": "bucket", "name": "Bucket", "limits": {"rpm": 37}}],
+        + [
+            {
+                "slug": "bucket",
+                "name": "Bucket",
+                "limits": {"rpm": 37},
+                "keys": [{"name": "app", "secret": secret("bucket")}],
+            }
+        ],
     }
 
 
@@ -46,7 +62,7 @@ def test_200_concurrent_requests_on_the_last_cents_never_overspend(gateway: Gate
     for seed in range(SEEDS):
         tenant = config()["tenants"][seed]  # type: ignore[index]
         budget = Decimal(tenant["budgets"][0]["usd"])
-        key = gateway.create_key(f"seed-{seed}")["secret"]
+        key = secret(f"seed-{seed}")
         max_tokens = random.Random(seed + 1000).randrange(5, 40)
         body = {
             "model": "echo",
@@ -67,7 +83,7 @@ def test_200_concurrent_requests_on_the_last_cents_never_overspend(gateway: Gate
 
 
 def test_a_burst_of_100_on_one_bucket_admits_exactly_its_capacity(gateway: Gateway) -> None:
-    key = gateway.create_key("bucket")["secret"]
+    key = secret("bucket")
     body = {"model": "echo", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
     answers = asyncio.run(together(gateway.url + "/v1/chat", key, body, 100, "burst"))
     statuses = Counter(answer.status for answer in answers)
