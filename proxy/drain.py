@@ -34,6 +34,8 @@ IDLE_SECONDS, ERROR_SECONDS = 0.05, 1.0
 SWEEP_SECONDS = 1.0
 #: How long the end of the process waits for the batch that is being written (seconds).
 FINISH_SECONDS = 20.0
+#: And for the database connection to be closed.
+CLOSE_SECONDS = 2.0
 
 
 class Stats(msgspec.Struct):
@@ -82,10 +84,11 @@ class Drain:
                     await asyncio.wait(self._running)
                 await self.drain_all()
                 await self.ownership.release()
-                await asyncio.get_running_loop().run_in_executor(self._database, _close_connection)
         except (StoreUnavailable, StoreError, DatabaseError, TimeoutError) as error:
             logger.warning("events stay in the stream", extra={"why": str(error)[:200]})
+        closing = asyncio.get_running_loop().run_in_executor(self._database, _close_connection)
         self._database.shutdown(wait=False)
+        await asyncio.wait([closing], timeout=CLOSE_SECONDS)
 
     async def drain_all(self) -> None:
         """Drain until the shards it can get are empty."""

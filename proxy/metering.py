@@ -60,10 +60,10 @@ def estimate(call: Call, body_bytes: int, model: ModelSpec) -> Estimate:
     )
 
 
-def worst_cost_nano(plan: Plan, bounds: Estimate) -> int:
-    """The most the call can cost at the dearest candidate, in nano-USD."""
+def worst_cost_nano(plan: Plan, bounds: Estimate) -> int | None:
+    """The most the call can cost at the dearest candidate, in nano-USD; None when none of them has a price."""
     costs = [c.price.worst_nano(bounds.input_bound, bounds.output_bound) for c in plan.candidates if c.price]
-    return max(costs, default=0)
+    return max(costs, default=None)
 
 
 def _images(value: Any) -> tuple[int, int]:
@@ -172,7 +172,7 @@ def entry(exchange: Exchange, outcome: Outcome, now_ms: int) -> bytes:
 def _event(exchange: Exchange, outcome: Outcome, now_ms: int, price: str | None) -> JSON:
     principal, call, served = exchange.principal, exchange.call, exchange.candidate
     assert principal is not None
-    usage = exchange.usage or Usage()
+    usage = exchange.usage or Usage(input_tokens=exchange.expected_input if outcome.status == "indeterminate" else 0)
     named = exchange.model_named
     began = exchange.first_byte_at
     return {

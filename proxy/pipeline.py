@@ -24,6 +24,7 @@ from proxy.exchange import Delivery, Exchange
 from proxy.metering import Outcome
 from proxy.plan import find_model, make_plan
 from proxy.plane import DataPlane
+from proxy.request_headers import apply_headers
 from proxy.streaming import relay_stream
 from proxy.strict_json import decode_object
 
@@ -57,8 +58,7 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     document = decode_object(body)
     exchange.model_named, exchange.stream_wanted = document.get("model"), document.get("stream")
     call = exchange.call = exchange.dialect.parse_call(document)
-    call.anthropic_version = _text(exchange.headers.get(b"anthropic-version"))
-    call.anthropic_beta = _text(exchange.headers.get(b"anthropic-beta"))
+    apply_headers(call, exchange.headers)
     exchange.user = effective_user(principal, call.user)
     authorise(principal, "inference", exchange.address)
     now_ms = plane.store.now_ms()
@@ -70,6 +70,7 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     if call.max_tokens is None and needs_output_cap(exchange):
         call.output_cap = model.max_output_tokens
     bounds = metering.estimate(call, len(body), model)
+    exchange.expected_input = bounds.input_expected
     seconds = time_allowed(exchange)  # past it and the grace, the sweeper charges what nobody settled
     request = AdmissionRequest(
         event_id=exchange.event_id,
@@ -82,7 +83,6 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
         deadline_ms=now_ms + int((seconds + plane.config.reservation_grace_seconds) * 1000),
         skeleton=metering.entry(exchange, Outcome(status="indeterminate", http_status=0), now_ms),
     )
-    exchange.expected_input = bounds.input_expected
     note_admission(exchange, await admit(plane, request))
     return asyncio.get_running_loop().time() + seconds
 
@@ -223,7 +223,3 @@ async def refuse(plane: DataPlane, exchange: Exchange, error: GatewayError) -> N
     metering.observe(plane.meters, exchange, outcome)
     plane.meters.refused(exchange.principal.tenant.slug, (error.details or {}).get("scope", "request"), error.code)
     await send_error(plane, exchange, error)
-
-
-def _text(value: bytes | None) -> str | None:
-    return value.decode("latin-1") if value else None

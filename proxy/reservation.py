@@ -79,7 +79,7 @@ class Admitted(msgspec.Struct, kw_only=True):
     """An admitted request. `tokens`, `worst_tokens` and `nano` are the amounts held (nano None: it has no price).
 
     `held` False: the store was away, nothing is reserved (`degraded`). `local_leases` are then the places taken in this
-    process. `tried` and `settled` belong to `proxy.settle`.
+    process. `settled` belongs to `proxy.settle`.
     """
 
     event_id: str
@@ -96,7 +96,6 @@ class Admitted(msgspec.Struct, kw_only=True):
     held: bool = True
     degraded: bool = False
     local_leases: tuple[str, ...] = ()
-    tried: bool = False
     settled: bool = False
 
 

@@ -380,7 +380,12 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("issuer", models.CharField(max_length=300, unique=True)),
                 ("audience", models.CharField(max_length=300)),
-                ("jwks_url", models.CharField(blank=True, max_length=500, validators=[django.core.validators.URLValidator(["https", "http"])])),
+                (
+                    "jwks_url",
+                    models.CharField(
+                        blank=True, max_length=500, validators=[django.core.validators.URLValidator(["https", "http"])]
+                    ),
+                ),
                 ("secret", tenants.encryption.EncryptedTextField(blank=True, purpose="jwt secret")),
                 (
                     "algorithms",

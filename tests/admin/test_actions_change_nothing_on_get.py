@@ -82,8 +82,7 @@ def test_actions_on_selected_rows_ask_first(root, rows):
     """Django's own kind of action runs on POST only; ours that change something ask in a second one."""
     before = content_of_all_tables()
     for model, admin_class in all_admins():
-        names = [name for name in (admin_class.actions or ())]
-        for name in [*names, "delete_selected"]:
+        for name in (*(admin_class.actions or ()), "delete_selected"):
             row = model._default_manager.first()
             url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
             if row is None:

@@ -237,7 +237,7 @@ class DyingStore(EmbeddedStore):
         return await super().command(*args)
 
 
-async def test_wherever_the_store_goes_away_everything_is_recorded_once(acme, drains):
+async def test_wherever_the_store_goes_away_everything_is_recorded_once(acme):
     for dies_at in range(1, 40):
         store, shard = DyingStore(10_000), next(_shards) % 100 + 100
         await store.start()

@@ -188,9 +188,7 @@ BLOCKS = st.lists(
             lambda n: tool_use(n, f"c{n}", "f"),
             lambda n: block(n, {"type": "thinking", "thinking": "", "signature": ""}, *SIGNED),
             lambda n: block(n, {"type": "redacted_thinking", "data": "xx"}),
-            lambda n: block(
-                n, {"type": "server_tool_use", "id": "s", "name": "n", "input": {}}, {"partial_json": "{}"}
-            ),
+            lambda n: block(n, {"type": "server_tool_use", "id": "s", "name": "n", "input": {}}, INPUT),
         ]
     ),
     max_size=6,

@@ -44,7 +44,9 @@ def test_a_stream_passes_byte_for_byte():
 
 
 def test_odd_spacing_unknown_members_and_unknown_events_pass_as_they_came():
-    odd = b'event: content_block_delta\ndata: {"index" : 0, "type":"content_block_delta","delta":{"text":"a","n":1.50}}\n\n'
+    odd = (
+        b'event: content_block_delta\ndata: {"index" : 0,"type":"content_block_delta","delta":{"text":"a","n":1.5}}\n\n'
+    )
     new = b'event: something_new\ndata: {"type":"something_new","delta":7}\n\n'
     relay = relay_for()
     relay.feed(sse(started()))
