@@ -73,7 +73,8 @@ def _images(value: Any) -> tuple[int, int]:
     while pending:
         item = pending.pop()
         if isinstance(item, dict):
-            if item.get("type") in _IMAGE_TYPES:
+            kind = item.get("type")
+            if isinstance(kind, str) and kind in _IMAGE_TYPES:
                 count += 1
                 size += _long_text(item)
             else:

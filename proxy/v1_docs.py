@@ -28,6 +28,8 @@ SECURITY_SCHEMES: JSON = {
     "x-api-key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
 }
+#: The bodies that the data plane takes.
+CALLS = ("ChatCall", "ChatCompletionCall", "MessagesCall")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -35,7 +37,19 @@ METHODS = ("get", "post", "put", "patch", "delete")
 def inference_document() -> JSON:
     """The hand-written part: `paths` and `components.schemas`."""
     document: JSON = yaml.safe_load(_INFERENCE.read_text(encoding="utf-8"))
+    for call in CALLS:
+        _null_is_absent(document["components"]["schemas"][call])
     return document
+
+
+def _null_is_absent(schema: JSON) -> None:
+    """A member that may be left out may be null instead; `false` members are refused whatever they hold."""
+    for name, member in schema["properties"].items():
+        if name not in schema["required"] and isinstance(member, dict):
+            schema["properties"][name] = {
+                "anyOf": [member, {"type": "null"}],
+                "description": member.get("description", ""),
+            }
 
 
 def inference_paths() -> list[str]:
@@ -117,6 +131,6 @@ def _type(schema: JSON) -> str:
         return str(schema["$ref"].rsplit("/", 1)[-1])
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " or ".join(dict.fromkeys(_type(part) for part in schema[several]))
+            return " or ".join(dict.fromkeys(_type(part) for part in schema[several] if part != {"type": "null"}))
     kind = schema.get("type", "any")
     return " or ".join(kind) if isinstance(kind, list) else str(schema.get("format", kind))

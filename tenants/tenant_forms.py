@@ -62,12 +62,12 @@ class JwtIssuerForm(KeepsSecrets):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         has_secret, key_set = bool(cleaned.get("secret")), bool(cleaned.get("jwks_url"))
-        if not self.errors and has_secret == key_set:
+        if self.errors:
+            return cleaned
+        if has_secret == key_set:
             said = "Either a shared secret or a key set: not both." if key_set else "Give a shared secret or a key set."
-            raise ValidationError(said)
-        wrong = [name for name in cleaned.get("algorithms", []) if (name in SYMMETRIC) != has_secret]
-        if not self.errors and wrong:
-            raise ValidationError(
-                f"{', '.join(wrong)} cannot be checked with a {'secret' if has_secret else 'key set'}."
-            )
+            self.add_error("secret", said)
+        elif wrong := [name for name in cleaned["algorithms"] if (name in SYMMETRIC) != has_secret]:
+            way = "secret" if has_secret else "key set"
+            self.add_error("algorithms", f"{', '.join(wrong)} cannot be checked with a {way}.")
         return cleaned

@@ -354,7 +354,7 @@ def _object(arguments: str) -> JSON:
 
 
 def _refused_part(part: Any) -> BadRequest:
-    if isinstance(part, Image):
+    if isinstance(part, Image) and part.data is None:
         return _inexpressible("an image that is not inline", "messages")
     kind = part.type if isinstance(part, Foreign) else type(part).__name__.lower()
     return _inexpressible(f"a block of type '{kind}'", "messages")

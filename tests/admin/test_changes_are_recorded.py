@@ -5,7 +5,6 @@ import json
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 
-from audit.chain import verify_chains
 from audit.models import AuditEvent
 from billing.models import Budget, Price, Quota
 from proxy.models import ModelAlias, Provider
@@ -139,7 +138,7 @@ def test_people_and_what_they_may_do_are_recorded_without_passwords(root, rows):
     form = form_of(root.get(page_url(dave)), "user_form")
     assert root.post(page_url(dave), form | {"is_staff": "on", "groups": [group.pk]}).status_code == 302
     new = {"usable_password": "true", "password1": "another battery", "password2": "another battery"}
-    assert root.post(page_url(dave, "password_change" if False else "change").replace("change", "password"), new)
+    assert root.post(page_url(dave).replace("change", "password"), new).status_code == 302
     events = events_since(last)
     assert [event["subject"] for event in events] == ["user:dave"] * 3
     assert events[1]["after"]["groups"] == ["operators"]

@@ -44,7 +44,7 @@ def test_the_end_of_a_long_secret_is_shown(root, viewer, rows):
     for client in (root, viewer):
         assert f"nds in …{rows.providers[0].api_key[-4:]}" in client.get(page_url(rows.providers[0])).content.decode()
     short = Provider.objects.create(name="short", kind="openai", api_key="tiny-secret")
-    assert "cret" not in viewer.get(page_url(short)).content.decode().replace("secret", "")
+    assert "ends in" not in viewer.get(page_url(short)).content.decode()
 
 
 def test_a_secret_that_was_typed_does_not_come_back_with_an_error(root, rows):

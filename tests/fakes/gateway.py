@@ -79,7 +79,9 @@ class Gateway:
         return self
 
     def create_key(self, tenant: str, name: str = "app") -> dict[str, Any]:
-        made: dict[str, Any] = json.loads(self.manage("create_key", tenant, "--name", name, "--json").stdout)
+        made: dict[str, Any] = json.loads(
+            self.manage("create_key", tenant, "--name", name, "--scopes", "inference,audit:read", "--json").stdout
+        )
         return made
 
     # ---------------------------------------------------------------- processes

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from proxy.context import ANTHROPIC, Call
+from proxy.canonical import ChatRequest
+from proxy.context import ANTHROPIC, Call, ProviderTarget
+from proxy.providers.anthropic import AnthropicAdapter
 from tests.proxy.wire import documents
 
 JSON = dict[str, Any]
@@ -63,6 +65,14 @@ STREAM = sse(started(), event("ping"), *text(0, "Grüße ", "🌍"), *ended(inpu
 def streaming_call(**members: Any) -> Call:
     body: JSON = {"model": "smart", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9, "stream": True}
     return Call(dialect=ANTHROPIC, body=body | members, model="smart", stream=True, max_tokens=9)
+
+
+def translated(request: ChatRequest, model: str = "claude-sonnet-4-5", **members: Any) -> JSON:
+    """The body of the request that Anthropic gets for a client of another dialect."""
+    call = Call(dialect="openai", body={}, model="m", canonical=request, **members)
+    target = ProviderTarget(provider="p", kind="anthropic", model=model, base_url="https://x")
+    body: JSON = json.loads(AnthropicAdapter().build_request(call, target).body)
+    return body
 
 
 def message_of(raw: bytes) -> JSON:
