@@ -120,8 +120,11 @@ async def _attempt(plane: DataPlane, exchange: Exchange, candidate: Candidate, d
     exchange.attempts.append(record)
     started = time.perf_counter()
     try:
-        async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + target.provider.total)):
+        now = asyncio.get_running_loop().time()
+        until = min(deadline, now + target.provider.total)
+        async with asyncio.timeout_at(min(until, now + target.provider.first_byte)) as timer:
             stream = await plane.upstream.open(request, timeouts_of(candidate))
+            timer.reschedule(until)
             delivery = await _receive(exchange, candidate, stream, record)
         record.outcome = "success"
         return delivery

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -147,7 +148,13 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 def iso_ms(epoch_ms: int) -> str:
     """ISO 8601 with milliseconds and Z."""
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{epoch_ms % 1000:03d}Z"
+    seconds, milliseconds = divmod(epoch_ms, 1000)
+    return f"{_iso_seconds(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _iso_seconds(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def entry(exchange: Exchange, outcome: Outcome, now_ms: int) -> bytes:

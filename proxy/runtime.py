@@ -148,6 +148,7 @@ class Runtime:
         keys = await self.in_database(snapshot_loader.load_keys, before or None, PRELOADED_KEYS)
         self.plane.keys.replace(keys)
         self.plane.snapshot = snapshot
+        self.plane.meters.models = snapshot.models
         logger.info(
             "configuration loaded",
             extra={"version": snapshot.version, "ms": int((time.perf_counter() - started) * 1000)},

@@ -8,6 +8,7 @@ connection, so a provider stops generating when the client has gone.
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 
 import aiohttp
 import msgspec
@@ -57,21 +58,20 @@ class Upstream:
             self._session = None
 
     async def open(self, request: ProviderRequest, timeouts: Timeouts) -> UpstreamStream:
-        """Send `request` and wait for the answer's headers."""
+        """Send `request` and wait for the answer's headers, as long as the caller's own timer allows."""
         if request.url.startswith(MOCK_SCHEME):
             return self._open_mock(request)
         assert self._session is not None, "Upstream.start() was not awaited"
         try:
-            async with asyncio.timeout(timeouts.first_byte):
-                response = await self._session.post(
-                    request.url,
-                    data=request.body,
-                    headers=request.headers,
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect),
-                )
-        except TimeoutError:
-            raise UpstreamFault("timeout", "no answer in time") from None
+            response = await self._session.post(
+                request.url,
+                data=request.body,
+                headers=request.headers,
+                allow_redirects=False,
+                timeout=_client_timeout(timeouts.connect),
+            )
+        except aiohttp.ServerTimeoutError:
+            raise UpstreamFault("timeout", "no connection in time") from None
         except aiohttp.ClientResponseError:
             raise UpstreamFault("protocol", "the answer is not HTTP") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -82,6 +82,11 @@ class Upstream:
         self._mock_calls += 1
         body = msgspec.json.decode(request.body)
         return _MockStream(mock_reply(body, str(body.get("model", "")), self._mock_calls))
+
+
+@lru_cache(maxsize=256)
+def _client_timeout(connect: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=connect)
 
 
 async def read_reply(stream: UpstreamStream, limit: int) -> ProviderReply:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanWidget
 
 from audit.masking import masked
@@ -41,7 +42,7 @@ class KeepsSecrets(forms.ModelForm):  # type: ignore[type-arg]
             self.initial.pop(name, None)
             if name in self.fields and self._stored[name]:
                 field = self.fields[name]
-                field.help_text = f"{masked(self._stored[name]).capitalize()}. Leave empty to keep it."
+                field.help_text = f"{capfirst(masked(self._stored[name]))}. Leave empty to keep it."
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
