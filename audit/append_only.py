@@ -36,13 +36,13 @@ def unprotect(schema_editor: Any, table: str) -> None:
 def create_statements(vendor: str, table: str) -> list[str]:
     """SQL that protects `table`."""
     if vendor == "postgresql":
+        refuse = f"{table}_append_only()"
+        body = f"BEGIN RAISE EXCEPTION '{MESSAGE}' USING ERRCODE = 'integrity_constraint_violation'; END"
+        change, truncate = f"BEFORE UPDATE OR DELETE ON {table}", f"BEFORE TRUNCATE ON {table}"
         return [
-            f"CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE EXCEPTION '{MESSAGE}' USING ERRCODE = 'integrity_constraint_violation'; END $$",
-            f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
-            f"FOR EACH ROW EXECUTE FUNCTION {table}_append_only()",
-            f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
-            f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()",
+            f"CREATE OR REPLACE FUNCTION {refuse} RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$",
+            f"CREATE TRIGGER {table}_no_change {change} FOR EACH ROW EXECUTE FUNCTION {refuse}",
+            f"CREATE TRIGGER {table}_no_truncate {truncate} FOR EACH STATEMENT EXECUTE FUNCTION {refuse}",
             f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_change",
             f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_no_truncate",
         ]

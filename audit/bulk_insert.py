@@ -15,14 +15,18 @@ from django.db import connection
 def insert_rows(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert `rows`, each with a value for every one of `columns`. Datetimes are given through `moment`."""
     names = ", ".join(f'"{column}"' for column in columns)  # "user" is a word of SQL
+    if connection.vendor == "postgresql":
+        with (
+            connection.cursor() as cursor,
+            connection.wrap_database_errors,  # execute() does that by itself, copy() does not
+            cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+        return
+    marks = ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        else:
-            marks = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(rows))  # noqa: S608
+        cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(rows))  # noqa: S608
 
 
 def moment(value: Any) -> Any:

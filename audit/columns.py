@@ -1,5 +1,7 @@
-"""What of an event is kept in columns of its own, for searching. The columns follow from the event's body alone, so that
-a check of the chain also finds a column that was changed (audit/chain.py)."""
+"""What of an event is kept in columns of its own, for searching.
+
+The columns follow from the body alone, so a check of the chain also finds one that was changed (audit/chain.py).
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ DOMAIN = b"tollbar-audit-1"
 GENESIS = "0" * 64
 #: A line of an export: the event's canonical text, and before its closing brace the four fields of its link.
 LINE = re.compile(
-    rb'(\{.+),"chain":(\d{1,3}),"seq":(\d{1,18}),"prev_hash":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}\r?\n?', re.DOTALL
+    rb'(\{.+),"chain":(\d{1,3}),"seq":(\d{1,18}),"prev_hash":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}\r?\n?',
+    re.DOTALL,
 )
 #: (chain, seq) -> the hash that must be there.
 Anchors = dict[tuple[int, int], str]

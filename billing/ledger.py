@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -92,7 +92,7 @@ def _raise_rollups(postings: Collection[Posting]) -> None:
         for place, amount in enumerate(_amounts(posting)):
             row[place] += amount
     # In a fixed order, so that two drains never wait for each other's rows in a circle.
-    rows = [(*cell, *amounts) for cell, amounts in sorted(sums.items())]
+    rows: list[tuple[Any, ...]] = [(*cell, *amounts) for cell, amounts in sorted(sums.items())]
     with connection.cursor() as cursor:
         cursor.executemany(_UPSERT, rows)
 

@@ -59,9 +59,9 @@ def daily_costs(first: date, last: date) -> Iterator[Row]:
     latency (ms): the smallest that at least 95 of 100 requests did not exceed."""
     names = ("requests", "cost_nano", "input_tokens", "output_tokens", "cache_hits", "fallbacks", "failed")
     sums = {f"sum_{name}": Sum(name) for name in names}
-    rows = _rollups(first, last).values("day", "tenant__slug").annotate(**sums).order_by("day", "tenant__slug")
+    rows: Any = _rollups(first, last).values("day", "tenant__slug").annotate(**sums)
     slow = _p95_latencies(first, last)
-    for record in rows:
+    for record in rows.order_by("day", "tenant__slug"):
         requests = record["sum_requests"]
         yield {
             "day": record["day"].isoformat(),

@@ -25,7 +25,7 @@ from proxy.upstream import MAX_ANSWER_BYTES, MAX_ERROR_BYTES, Timeouts, read_rep
 logger = logging.getLogger(__name__)
 
 #: What an adapter raises when a provider's answer has not the shape it should have.
-_MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, msgspec.MsgspecError)
+_MALFORMED = (RecursionError, ValueError, TypeError, KeyError, IndexError, AttributeError, msgspec.MsgspecError)
 
 
 class _Tries:

@@ -172,8 +172,9 @@ async def serve_stream(plane: DataPlane, exchange: Exchange, delivery: Delivery,
     finally:
         stream.close()
     if fault is None:
-        exchange.usage_source = "provider" if relay.usage is not None else "estimated"
-        exchange.usage = relay.usage or metering.estimated_usage(relay.produced_chars, exchange.expected_input, None)
+        told = relay.usage if relay.usage_final else None
+        exchange.usage_source = "provider" if told is not None else "estimated"
+        exchange.usage = told or metering.estimated_usage(relay.produced_chars, exchange.expected_input, relay.usage)
         await finish(plane, exchange, Outcome(status="success", http_status=200))
         await exchange.send_body(relay.end(metering.facts(exchange, relay.finish_reason)), False)
     else:

@@ -89,7 +89,7 @@ def encoded(entry: dict[str, Any]) -> bytes:
 def posting(tenant_id: int, *, at_ms: int = MOMENT_MS, **fields: Any) -> Posting:
     """A ledger entry of a request that succeeded: 100 + 20 tokens for 250,000 nano-USD."""
     event_id = fields.pop("event_id", None) or new_event_id(at_ms)
-    usual = {
+    usual: dict[str, Any] = {
         "event_id": event_id,
         "request_id": f"req_{event_id[-12:]}",
         "time": moment(at_ms),
@@ -116,6 +116,11 @@ def posting(tenant_id: int, *, at_ms: int = MOMENT_MS, **fields: Any) -> Posting
     return Posting(**usual | fields)
 
 
+def close_connection() -> None:
+    """Of the thread that this runs in: PostgreSQL drops no database that somebody is connected to."""
+    connection.close()
+
+
 def moment(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms // 1000, UTC) + timedelta(milliseconds=at_ms % 1000)
 
@@ -123,6 +128,8 @@ def moment(at_ms: int) -> datetime:
 def tamper(table: str, *statements: str) -> None:
     """What somebody with all rights on the database can do: switch the protection off, change, switch it on again."""
     vendor = connection.vendor
-    with connection.cursor() as cursor:
-        for statement in (*drop_statements(vendor, table), *statements, *create_statements(vendor, table)):
-            cursor.execute(statement)
+    for some in (drop_statements(vendor, table), statements, create_statements(vendor, table)):
+        connection.check_constraints()  # PostgreSQL alters no table that has checks to come
+        with connection.cursor() as cursor:
+            for statement in some:
+                cursor.execute(statement)

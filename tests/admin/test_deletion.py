@@ -1,4 +1,4 @@
-"""What history depends on is not deleted: a message says why and what to do instead, and nothing is read to find out."""
+"""What history depends on is not deleted: a message says why and what to do instead, and no history is read for it."""
 
 import pytest
 from django.db import connection
@@ -11,7 +11,7 @@ from tenants.models import ApiKey, Tenant, Tier
 from tenants.services import create_key, create_tenant, revoke_key
 from tests.admin.conftest import texts_of
 from tests.admin.pages import list_url, page_url
-from tests.admin.rows import add_entry
+from tests.admin.rows import add_entry, add_event
 from webhooks.models import Endpoint
 
 
@@ -33,8 +33,6 @@ def test_a_tenant_with_a_history_is_kept_and_suspending_is_offered(root, rows):
 def test_a_tenant_whose_requests_are_only_in_the_record_is_kept(root, rows):
     """Who took the slug next would be shown them."""
     tenant = create_tenant(slug="gone", name="Gone", actor="test")
-    from tests.admin.rows import add_event  # noqa: PLC0415
-
     add_event("gone", "req_gone", "refused")
     assert "audit events depend on it" in delete(root, tenant)
 

@@ -23,7 +23,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def recorded() -> None:
-    """Twelve events of two tenants in two chains, on three days, with texts from everywhere; and a change by a person."""
+    """Twelve events of two tenants in two chains, on three days, with odd texts, and a change."""
     texts = ["plain", "naïve – “quoted”", "日本語", "😀", 'a"b\\c', "line\u2028break", "nul\0tab\t"]
     for number in range(12):
         slug = "acme" if number % 3 else "globex"

@@ -10,7 +10,17 @@ from audit.redaction import is_secret, without_secrets
 
 @pytest.mark.parametrize(
     "name",
-    ["secret", "api_key", "API-Key", "x-api-key", "Authorization", "client_secret", "access_token", "password", "digest"],
+    [
+        "secret",
+        "api_key",
+        "API-Key",
+        "x-api-key",
+        "Authorization",
+        "client_secret",
+        "access_token",
+        "password",
+        "digest",
+    ],
 )
 def test_a_secret(name):
     assert is_secret(name)

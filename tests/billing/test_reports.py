@@ -37,7 +37,9 @@ def used() -> str:
     key = create_key(tenant=acme, name="=cmd()", actor="test").key
     post([posting(acme.pk, key_id=key.pk, latency_ms=number) for number in range(1, 41)])
     post([posting(acme.pk, at_ms=MOMENT_MS + DAY_MS, cost_nano=None, status="failed", provider="")])
-    post([posting(globex.pk, cost_nano=7_000_000_000, fallback_used=True), posting(globex.pk, cached=True, cost_nano=0)])
+    post(
+        [posting(globex.pk, cost_nano=7_000_000_000, fallback_used=True), posting(globex.pk, cached=True, cost_nano=0)]
+    )
     return key.pk
 
 

@@ -25,6 +25,7 @@ class Stage:
         self.gateway.apply(self.config())
         self.gateway.serve()
         self.key = self.gateway.create_key("acme")["secret"]
+        self.clients: list[Any] = []  # of the official SDKs, closed after each test
 
     def config(self) -> dict[str, Any]:
         dead = {"name": "dead", "kind": "openai", "base_url": "http://127.0.0.1:9/v1", "api_key": "sk-dead-provider"}
@@ -76,6 +77,8 @@ def running_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def stage(running_stage: Stage) -> Stage:
+def stage(running_stage: Stage) -> Iterator[Stage]:
     running_stage.reset()
-    return running_stage
+    yield running_stage
+    while running_stage.clients:
+        running_stage.clients.pop().close()

@@ -25,12 +25,14 @@ TOOL: Any = {
 def client(
     stage: Stage, key: str | None = None, transport: Counting | None = None, **options: Any
 ) -> anthropic.Anthropic:
-    return anthropic.Anthropic(
+    made = anthropic.Anthropic(
         api_key=key or stage.key,
         base_url=stage.gateway.url,
         http_client=httpx2.Client(transport=transport or Counting(), trust_env=False),
         **options,
     )
+    stage.clients.append(made)
+    return made
 
 
 @pytest.mark.parametrize("model", ["claude", "gpt"])

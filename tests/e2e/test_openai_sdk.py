@@ -38,12 +38,14 @@ class Counting(httpx2.HTTPTransport):
 
 
 def client(stage: Stage, key: str | None = None, transport: Counting | None = None, **options: Any) -> openai.OpenAI:
-    return openai.OpenAI(
+    made = openai.OpenAI(
         api_key=key or stage.key,
         base_url=stage.gateway.url + "/v1",
         http_client=httpx2.Client(transport=transport or Counting(), trust_env=False),
         **options,
     )
+    stage.clients.append(made)
+    return made
 
 
 @pytest.mark.parametrize("model", ["gpt", "claude"])

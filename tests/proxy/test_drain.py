@@ -26,7 +26,7 @@ from proxy.redis_keys import dead_key, drain_lock_key, stream_key
 from proxy.redis_store import RedisStore
 from proxy.store import Store
 from tenants.models import Tenant
-from tests.recording import encoded, request_event, stream_entry
+from tests.recording import close_connection, encoded, request_event, stream_entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,9 +44,9 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
 
 @pytest.fixture(autouse=True)
 async def _no_connection_stays_open(transactional_db: None) -> AsyncIterator[None]:
-    """Of the thread that sync_to_async works in: PostgreSQL drops no database that somebody is connected to."""
+    """Of the thread that sync_to_async works in."""
     yield
-    await sync_to_async(lambda: connection.close())()
+    await sync_to_async(close_connection)()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection, transaction
+from django.db import transaction
 
 from billing.ledger import post
 from billing.models import Budget, Quota
@@ -30,7 +30,7 @@ from proxy.snapshot_loader import load_keys, load_snapshot
 from tenants.models import Tenant
 from tenants.services import create_key, create_tenant
 from tests.proxy.limits.conftest import Side, ask
-from tests.recording import encoded, posting, stream_entry
+from tests.recording import close_connection, encoded, posting, stream_entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,11 +110,12 @@ async def place(transactional_db: None, tmp_path: Path) -> AsyncIterator[Place]:
     await drain.finish()
     await running
     await store.close()
-    await sync_to_async(lambda: connection.close())()
+    await sync_to_async(close_connection)()
 
 
 async def some_traffic(place: Place) -> None:
-    for number, (key, user) in enumerate([("app", "ada"), ("app", "bob"), ("app", None), ("job", "ada"), (None, "eve")]):
+    callers = [("app", "ada"), ("app", "bob"), ("app", None), ("job", "ada"), (None, "eve")]
+    for number, (key, user) in enumerate(callers):
         await place.call(key, user, tokens=100 + number, nano=1_000_000 * (number + 1))
 
 

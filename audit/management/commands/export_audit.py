@@ -16,7 +16,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", metavar="SLUG", default="", help="only this tenant's events")
         parser.add_argument("--from", dest="start", metavar="TIME", help="from this day or moment on (UTC)")
-        parser.add_argument("--to", dest="end", metavar="TIME", help="to the end of this day, or before this moment (UTC)")
+        parser.add_argument(
+            "--to", dest="end", metavar="TIME", help="to the end of this day, or before this moment (UTC)"
+        )
         parser.add_argument("--json", action="store_true", help="changes nothing: the output is JSON lines")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -109,7 +109,7 @@ def test_a_member_it_does_not_have_is_refused_by_name(name):
         ("max_tokens", 0),
         ("max_tokens", 32_001),
         ("max_tokens", True),
-        ("max_tokens", 1.0),
+        ("max_tokens", 1.5),
         ("temperature", 2.5),
         ("temperature", -1),
         ("top_p", 1.5),

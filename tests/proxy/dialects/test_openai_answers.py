@@ -138,7 +138,7 @@ def test_a_stream_of_text():
     assert text_of(out) == "Grüße"
     assert finishes_of(out) == ["stop"]
     assert {(event["id"], event["object"], event["model"]) for event in [first, *others]} == {
-        (first["id"], "chat.completion.chunk", "smart")
+        (first["id"], "chat.completion.chunk", "target-model")
     }
     assert not any("usage" in event for event in [first, *others])
 

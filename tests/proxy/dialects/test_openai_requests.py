@@ -85,7 +85,7 @@ def test_fields_that_steer_the_call_are_refused(name):
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "n"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, 5.0, True, "10", [5], {}, 1 << 63])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "10", [5], {}, 1 << 63])
 def test_counts_are_positive_integers(name, value):
     assert refused_param(parsed, **{name: value}) == name
 
