@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -20,10 +21,11 @@ def consistent_reads() -> Iterator[None]:
             yield
     else:
         connection.ensure_connection()
-        mode = connection.transaction_mode  # IMMEDIATE would take the write lock
-        connection.transaction_mode = None
+        sqlite: Any = connection
+        mode = sqlite.transaction_mode  # IMMEDIATE would take the write lock
+        sqlite.transaction_mode = None
         try:
             with transaction.atomic():
                 yield
         finally:
-            connection.transaction_mode = mode
+            sqlite.transaction_mode = mode

@@ -29,8 +29,11 @@ logger = logging.getLogger(__name__)
 GROUP = CONSUMER = "drain"
 #: Entries of one shard taken at once. A batch holds those of all owned shards.
 COUNT = 250
-#: Pause when less than COUNT was there, so that the next batch is worth its transaction; and after an error (seconds).
-IDLE_SECONDS, ERROR_SECONDS = 0.05, 1.0
+#: Pause when less than COUNT was there, so that the next batch is worth its transaction (seconds). It grows to the
+#: second while nothing comes: an idle process should look idle.
+IDLE_SECONDS = (0.05, 0.2)
+#: Pause after an error (seconds).
+ERROR_SECONDS = 1.0
 SWEEP_SECONDS = 1.0
 #: How long the end of the process waits for the batch that is being written (seconds).
 FINISH_SECONDS = 20.0
@@ -59,12 +62,13 @@ class Drain:
         self._database = ThreadPoolExecutor(1, thread_name_prefix="tollbar-drain")
         self._running: list[asyncio.Future[None]] = []
         self._finished = False
+        self._pause = IDLE_SECONDS[0]
 
     # ---------------------------------------------------------------- life
 
     async def run(self) -> None:
         """Drain and sweep until `finish`, whatever happens."""
-        loops = [self._keep(self._drain, IDLE_SECONDS), self._keep(self._sweep, SWEEP_SECONDS)]
+        loops = [self._keep(self._drain, lambda: self._pause), self._keep(self._sweep, lambda: SWEEP_SECONDS)]
         self._running = [asyncio.ensure_future(loop) for loop in loops]
         try:
             await asyncio.gather(*self._running)
@@ -96,7 +100,7 @@ class Drain:
         while await self.step():
             pass
 
-    async def _keep(self, job: Callable[[], Awaitable[bool]], pause: float) -> None:
+    async def _keep(self, job: Callable[[], Awaitable[bool]], pause: Callable[[], float]) -> None:
         """Do a job again and again: at once when it says that there is more, after a pause otherwise."""
         while not self.stopping.is_set():
             doing = asyncio.ensure_future(job())
@@ -104,7 +108,7 @@ class Drain:
                 await asyncio.wait([doing])
             finally:
                 doing.cancel()  # nothing, unless we are cancelled ourselves
-            seconds = pause
+            seconds = pause()
             if (error := doing.exception()) is not None:
                 self._note(error)
                 seconds = ERROR_SECONDS
@@ -128,6 +132,7 @@ class Drain:
     async def _drain(self) -> bool:
         await self._take_shards()
         taken = await self.step()
+        self._pause = IDLE_SECONDS[0] if taken else min(self._pause * 1.25, IDLE_SECONDS[1])
         return taken >= COUNT
 
     async def _sweep(self) -> bool:

@@ -1,4 +1,4 @@
-"""No page needs more than the Content-Security-Policy allows: own files, no inline script, no handler in an attribute."""
+"""No page needs more than the Content-Security-Policy allows: own files, no inline script, no handler in a tag."""
 
 import re
 

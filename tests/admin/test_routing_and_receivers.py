@@ -1,7 +1,8 @@
 """Models with their ordered targets, prices, tenants and webhook receivers: what can be entered and what cannot."""
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
 
 from billing.models import Price
 from proxy.models import ModelAlias, Target
@@ -25,13 +26,10 @@ def test_targets_are_kept_in_the_order_of_the_page(root, rows):
     assert names == ["provider-1", "provider-0"]
 
 
-def test_the_providers_of_many_targets_are_read_once(root, rows, django_assert_num_queries):
+def test_the_providers_of_many_targets_are_read_once(root, rows):
     alias = rows.models[0]
 
     def statements():
-        from django.db import connection  # noqa: PLC0415
-        from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
-
         with CaptureQueriesContext(connection) as captured:
             assert root.get(page_url(alias)).status_code == 200
         return len(captured)
