@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gatewaysite.settings")
 
@@ -36,7 +36,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await consumer(scope, receive, send)
         else:
             await runtime.ensure_started()
-            await django_application(scope, receive, send)
+            await django_application(scope, receive, cast(Any, send))
     elif kind == "lifespan":
         await lifespan(receive, send)
     elif kind == "websocket":

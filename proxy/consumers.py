@@ -40,7 +40,7 @@ WATCH_AFTER_SECONDS = 0.05
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_-]{1,64}")
 
 
-class GatewayConsumer(AsyncHttpConsumer):  # type: ignore[misc]
+class GatewayConsumer(AsyncHttpConsumer):
     """Base of every data-plane endpoint. Subclasses name the dialect and the endpoint as audit events spell it."""
 
     dialect: ClassVar[Dialect]
@@ -49,6 +49,7 @@ class GatewayConsumer(AsyncHttpConsumer):  # type: ignore[misc]
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         self.scope, self.receive, self.base_send = scope, receive, send
         self.body_read = asyncio.Event()
+        self.client_left = asyncio.Event()
         headers = unambiguous(scope["headers"])
         exchange = self.exchange = Exchange(
             request_id=request_id_of(headers),
@@ -61,12 +62,13 @@ class GatewayConsumer(AsyncHttpConsumer):  # type: ignore[misc]
         plane = await ensure_started()
         plane.meters.inflight(1)
         task = asyncio.current_task()
+        assert task is not None
         watch = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, self.start_watch, task)
         self.watch_task: asyncio.Task[None] | None = None
         try:
             await self.handle_exchange(plane, exchange)
         except asyncio.CancelledError:
-            if not self.client_left:
+            if not self.client_left.is_set():
                 raise
         except Exception:
             logger.exception("request failed unexpectedly", extra={"request_id": exchange.request_id})
@@ -77,8 +79,6 @@ class GatewayConsumer(AsyncHttpConsumer):  # type: ignore[misc]
             if self.watch_task is not None:
                 self.watch_task.cancel()
             plane.meters.inflight(-1)
-
-    client_left = False
 
     async def handle_exchange(self, plane: DataPlane, exchange: Exchange) -> None:
         """Refuse what is no request for this endpoint, else hand it to the pipeline."""
@@ -167,7 +167,7 @@ class GatewayConsumer(AsyncHttpConsumer):  # type: ignore[misc]
         while (await self.receive())["type"] != "http.disconnect":
             pass
         await self.exchange.unshielded.wait()
-        self.client_left = True
+        self.client_left.set()
         task.cancel()
 
 

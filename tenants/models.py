@@ -75,7 +75,7 @@ class Tenant(RateLimits):
         return self.slug
 
     def save(self, *args: object, **kwargs: object) -> None:
-        if self.shard is None:
+        if self._state.adding:
             self.shard = shard_of(self.slug)
         super().save(*args, **kwargs)  # type: ignore[arg-type]
 

@@ -40,7 +40,10 @@ def refused(statement: str) -> None:
 def again(verb: str, table: str, **changes: str) -> str:
     """SQL that inserts the one row of `table` a second time, some columns replaced."""
     model = AuditEvent if table == EVENT else LedgerEntry
-    columns = [*(str(field.column) for field in model._meta.concrete_fields), *(["rowid"] if "rowid" in changes else [])]
+    columns = [
+        *(str(field.column) for field in model._meta.concrete_fields),
+        *(["rowid"] if "rowid" in changes else []),
+    ]
     names = ", ".join(f'"{column}"' for column in columns)
     values = ", ".join(changes.get(column, f'"{column}"') for column in columns)
     return f"{verb} {table} ({names}) SELECT {values} FROM {table} WHERE true"

@@ -165,7 +165,13 @@ def anthropic_answer(*blocks: dict[str, Any], stop: str = "end_turn", usage: dic
 
 def anthropic_stream(texts: list[str], *, usage: tuple[int, int] = (10, 5), **reply: Any) -> Reply:
     def frames() -> Iterator[dict[str, Any]]:
-        message = {"id": "msg_fake", "type": "message", "role": "assistant", "model": "fake", "content": []}
+        message: dict[str, Any] = {
+            "id": "msg_fake",
+            "type": "message",
+            "role": "assistant",
+            "model": "fake",
+            "content": [],
+        }
         message |= {"stop_reason": None, "stop_sequence": None}
         message["usage"] = {"input_tokens": usage[0], "output_tokens": 1}
         yield {"type": "message_start", "message": message}

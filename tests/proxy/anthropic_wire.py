@@ -18,7 +18,7 @@ def event(kind: str, **members: Any) -> JSON:
 
 
 def started(**usage: Any) -> JSON:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "content": []}
+    message: JSON = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x", "content": []}
     message |= {"stop_reason": None, "stop_sequence": None, "usage": usage or {"input_tokens": 25, "output_tokens": 1}}
     return event("message_start", message=message)
 

@@ -123,6 +123,7 @@ def test_a_client_gets_usage_also_from_a_provider_that_sends_none():
     bare = event("message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None})
     relay, out = relayed(sse(started(), *text(0, "Hi"), bare, event("message_stop")))
     assert not relay.usage_final
+    assert relay.usage is not None
     assert message_of(out)["usage"]["output_tokens"] == relay.usage.output_tokens
 
 

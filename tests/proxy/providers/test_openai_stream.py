@@ -308,9 +308,9 @@ def test_nothing_comes_before_the_first_content_and_nothing_is_lost_by_that():
 def test_what_counts_as_content(delta):
     relay = relay_for()
     relay.feed(sse(ROLE))
-    assert not relay.started
+    before = relay.started
     relay.feed(sse(chunk(delta)))
-    assert relay.started
+    assert (before, relay.started) == (False, True)
     assert relay.produced_chars > 0
 
 
