@@ -1,7 +1,7 @@
 """The event catalogue: everything that is ever recorded. Webhooks are derived from it, so nothing is told that was not
 recorded first.
 
-ADD AN EVENT = ADD ONE LINE here (and its payload in webhooks/payloads.py when receivers may subscribe to it).
+ADD AN EVENT = ADD ONE LINE here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""People in the admin. (Its looks: gatewaysite.unfold; its first page: gatewaysite.dashboard.)"""
+"""People in the admin: users and groups."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ from audit.mixins import AuditedAdmin, Recorded
 #: What only a superuser gives and takes: otherwise who may edit people could make themselves one.
 POWERS = ("is_superuser", "is_staff", "groups", "user_permissions")
 
-admin.site.site_title = "Tollbar"
-admin.site.site_header = "Tollbar"
-admin.site.index_title = "Overview"
-admin.site.empty_value_display = "–"
 admin.site.unregister(User)
 admin.site.unregister(Group)
 

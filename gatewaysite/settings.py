@@ -53,9 +53,9 @@ USE_I18N = False
 FORMAT_MODULE_PATH = ["gatewaysite.formats"]
 
 INSTALLED_APPS = [
-    "unfold",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "gatewaysite.admin_app.TollbarAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.urls import reverse
 
 from audit.models import AuditEvent
 from billing.models import Budget, Price, Quota
@@ -165,3 +166,18 @@ def test_suspending_and_resuming_a_tenant_says_why(root, rows):
         ("suspended", "to suspend"),
         ("active", "to resume"),
     ]
+
+
+def test_ones_own_new_password_is_recorded_and_a_wrong_try_is_not(root, db):
+    new = {"new_password1": "another battery", "new_password2": "another battery"}
+    url = reverse("admin:password_change")
+    assert root.post(url, new | {"old_password": "wrong"}).status_code == 200
+    assert not AuditEvent.objects.exists()
+    assert root.post(url, new | {"old_password": "correct horse"}).status_code == 302
+    [event] = events_since("")
+    assert (event["actor"], event["subject"], event["after"]["secrets_changed"]) == (
+        "admin:alice",
+        "user:alice",
+        ["password"],
+    )
+    assert "battery" not in json.dumps(event)

@@ -2,9 +2,10 @@
 
 import django.db.models.deletion
 import django.utils.timezone
+from django.db import migrations, models
+
 import tenants.encryption
 import webhooks.models
-from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
