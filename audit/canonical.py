@@ -9,13 +9,12 @@ from typing import Any
 DOMAIN = b"tollbar-audit-1"
 GENESIS = "0" * 64
 
-#: What the chain adds to an event; everything else is its body.
-LINK_FIELDS = ("chain", "seq", "prev_hash", "hash")
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical(event: dict[str, Any]) -> str:
     """JSON with sorted keys and no spaces; UTF-8 as it is. Raises ValueError for NaN and infinities."""
-    return json.dumps(event, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _encoder.encode(event)
 
 
 def link_hash(chain: int, seq: int, prev_hash: str, body: str) -> str:

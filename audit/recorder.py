@@ -20,9 +20,7 @@ from audit.chains import chain_of
 from audit.columns import COLUMNS, column_values
 from audit.events import KINDS, REQUEST
 from audit.models import AuditEvent, ChainHead
-from audit.redaction import SECRET_NAMES, without_secrets
-
-__all__ = ["SECRET_NAMES", "ChangeFacts", "NewEvent", "change", "listeners", "new_event_id", "record", "record_change"]
+from audit.redaction import without_secrets
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

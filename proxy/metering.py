@@ -177,10 +177,40 @@ def entry(exchange: Exchange, outcome: Outcome, now_ms: int) -> bytes:
     return msgspec.json.encode(document)
 
 
+def skeleton(exchange: Exchange, now_ms: int) -> bytes:
+    """The stream entry as far as it is known at admission; the sweeper completes it when nobody settles."""
+    principal, call = exchange.principal, exchange.call
+    assert principal is not None
+    assert call is not None
+    key_id = principal.key.id if principal.key else None
+    document = {
+        "id": exchange.event_id,
+        "time_ms": now_ms,
+        "tenant_id": principal.tenant.id,
+        "key_pk": key_id,
+        "price_id": None,
+        "webhook_url": call.webhook_url,
+        "event": {
+            "id": exchange.event_id,
+            "time": iso_ms(now_ms),
+            "request_id": exchange.request_id,
+            "tenant": principal.tenant.slug,
+            "key_id": key_id,
+            "user": exchange.user,
+            "endpoint": exchange.endpoint,
+            "stream": call.stream,
+            "model_requested": call.model,
+            "input_tokens": exchange.expected_input,
+            "metadata": call.metadata,
+        },
+    }
+    return msgspec.json.encode(document)
+
+
 def _event(exchange: Exchange, outcome: Outcome, now_ms: int, price: str | None) -> JSON:
     principal, call, served = exchange.principal, exchange.call, exchange.candidate
     assert principal is not None
-    usage = exchange.usage or Usage(input_tokens=exchange.expected_input if outcome.status == "indeterminate" else 0)
+    usage = exchange.usage or Usage()
     named = exchange.model_named
     began = exchange.first_byte_at
     return {

@@ -81,7 +81,7 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
         worst_tokens=bounds.input_bound + bounds.output_bound,
         worst_nano=metering.worst_cost_nano(plan, bounds),
         deadline_ms=now_ms + int((seconds + plane.config.reservation_grace_seconds) * 1000),
-        skeleton=metering.entry(exchange, Outcome(status="indeterminate", http_status=0), now_ms),
+        skeleton=metering.skeleton(exchange, now_ms),
     )
     note_admission(exchange, await admit(plane, request))
     return asyncio.get_running_loop().time() + seconds

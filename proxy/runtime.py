@@ -7,6 +7,7 @@ on every worker within a second; with the embedded store this process also drain
 from __future__ import annotations
 
 import asyncio
+import gc
 import contextlib
 import logging
 import threading
@@ -85,6 +86,9 @@ class Runtime:
         self.spawn(spool.replay_forever(self.store, self.config))
         for job in self.jobs:
             self.spawn(job(self))
+        # What is loaded now stays: the collector need not walk it again with every full collection.
+        gc.collect()
+        gc.freeze()
 
     async def stop(self) -> None:
         """End the loops; what the embedded store holds is drained first."""

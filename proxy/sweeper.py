@@ -18,6 +18,24 @@ from proxy.store import Store
 #: Reservations looked at in one step.
 BATCH = 100
 
+#: What nobody can say of a request that was never settled.
+_UNKNOWN: dict[str, Any] = {
+    "model_served": None,
+    "provider": None,
+    "http_status": 0,
+    "error_code": None,
+    "cache_read_tokens": 0,
+    "cache_write_tokens": 0,
+    "reasoning_tokens": 0,
+    "price": None,
+    "ttft_ms": None,
+    "overhead_ms": None,
+    "attempts": [],
+    "fallback_used": False,
+    "cached": False,
+    "decision": [],
+}
+
 _LONGEST_MS = 2**31 - 1  # latency_ms is a 32-bit column
 
 
@@ -62,9 +80,9 @@ def _held(rule: HeldRule, reservation: Reservation) -> int:
 def _completed(reservation: Reservation, now_ms: int) -> bytes:
     """The stream entry: charged in full, usage estimated as what was expected."""
     entry: dict[str, Any] = msgspec.json.decode(reservation.entry)
-    event: dict[str, Any] = entry["event"]
+    event: dict[str, Any] = {**_UNKNOWN, **entry["event"]}
     known_input = min(event.get("input_tokens") or 0, reservation.tokens)
-    entry.update(charged=True, cost_nano=reservation.nano)
+    entry.update(charged=True, cost_nano=reservation.nano, event=event)
     event.update(
         status="indeterminate",
         usage_source="estimated",

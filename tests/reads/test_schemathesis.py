@@ -52,12 +52,12 @@ def run_schemathesis(document, folder, *options):
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_nothing_at_any_endpoint(served, tmp_path):
-    run_schemathesis(f"{served.url}/v1/openapi.json", tmp_path)
+def test_schemathesis_finds_nothing_at_the_reads(served, tmp_path):
+    run_schemathesis(f"{served.url}/v1/openapi.json", tmp_path, "--include-method=GET")
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_nothing_when_calls_name_a_model_that_answers(served, tmp_path):
+def test_schemathesis_finds_nothing_at_the_calls_of_a_model_that_answers(served, tmp_path):
     document = served.client.get("/v1/openapi.json").json()
     for call in CALLS:
         document["components"]["schemas"][call]["properties"]["model"] = {"enum": ["echo"]}

@@ -148,6 +148,38 @@ async def test_while_the_database_refuses_events_wait_and_are_written_when_it_is
     assert (await recorded(shard))[1:] == [first["id"], second["id"]]
 
 
+@pytest.fixture
+def own_backend(transactional_db: None) -> int:
+    """The connection that the test's fixtures use."""
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has no connections to end")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+async def test_a_database_that_ended_the_connection_is_connected_to_again(store, shard, acme, drains, own_backend):
+    drain = drains(shard)
+    running = asyncio.create_task(drain.run())
+    first, second = stream_entry(acme.pk, "acme"), stream_entry(acme.pk, "acme")
+    await put(store, shard, first)
+    await until(lambda: is_drained(store, shard))
+    assert await sync_to_async(_end_other_connections)(own_backend) >= 1
+    await put(store, shard, second)
+    await until(lambda: is_drained(store, shard))
+    await drain.finish()
+    await running
+    assert await recorded(shard) == [first["id"], second["id"]]
+
+
+def _end_other_connections(spared: int) -> int:
+    """As a database does that is restarted."""
+    others = "datname = current_database() AND pid NOT IN (pg_backend_pid(), %s)"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}", [spared])  # noqa: S608
+        return len(cursor.fetchall())
+
+
 async def test_a_batch_gives_way_when_it_and_a_change_wait_for_each_other(store, new_shard, acme, drains):
     """A change of the control plane locks chains in any order; it must not be the one that the database ends."""
     if connection.vendor == "sqlite":
