@@ -7,8 +7,8 @@ on every worker within a second; with the embedded store this process also drain
 from __future__ import annotations
 
 import asyncio
-import gc
 import contextlib
+import gc
 import logging
 import threading
 import time
