@@ -1,4 +1,4 @@
-"""The admin as a whole. Its looks: gatewaysite.unfold; its first page: gatewaysite.dashboard; people: gatewaysite.admin."""
+"""The admin as a whole. Its looks are in gatewaysite.unfold, its first page in gatewaysite.dashboard."""
 
 from __future__ import annotations
 

@@ -113,12 +113,13 @@ def add_event(tenant: str, request_id: str, status: str, *, at: datetime = NOON,
     return event_id
 
 
-def add_entry(tenant: Tenant, key: ApiKey | None, request_id: str, **fields: object) -> LedgerEntry:
-    at = fields.pop("time", NOON)
+def add_entry(
+    tenant: Tenant, key: ApiKey | None, request_id: str, *, time: datetime = NOON, **fields: object
+) -> LedgerEntry:
     values = {
-        "event_id": new_event_id(at),
+        "event_id": new_event_id(time),
         "request_id": request_id,
-        "time": at,
+        "time": time,
         "endpoint": "/v1/chat",
         "model_requested": "smart",
         "status": "success",

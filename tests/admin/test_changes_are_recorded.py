@@ -64,7 +64,8 @@ def test_saving_without_a_change_records_nothing(root, rows, model):
 
 
 def test_what_belongs_to_a_tenant_is_recorded_in_its_chain(root, rows):
-    for row in (rows.tenants[0], rows.keys[0], rows.endpoints[0], Budget.objects.first(), Quota.objects.first()):
+    budget, quota = Budget.objects.filter(key=None).earliest("id"), Quota.objects.earliest("id")
+    for row in (rows.tenants[0], rows.keys[0], rows.endpoints[0], budget, quota):
         last = last_id()
         save(root, row, **FORMS[type(row)][1])
         assert [event["tenant"] for event in events_since(last)] == ["tenant-0"], row
@@ -133,13 +134,13 @@ def test_a_change_that_fails_in_the_middle_leaves_nothing(root, rows, monkeypatc
 
 def test_people_and_what_they_may_do_are_recorded_without_passwords(root, rows):
     last = last_id()
-    form = {"username": "dave", "usable_password": "true", "password1": "correct horse", "password2": "correct horse"}
-    assert root.post(add_url(User), form).status_code == 302
+    given = {"username": "dave", "usable_password": "true", "password1": "correct horse", "password2": "correct horse"}
+    assert root.post(add_url(User), given).status_code == 302
     dave, group = User.objects.get(username="dave"), Group.objects.create(name="operators")
     form = form_of(root.get(page_url(dave)), "user_form")
     assert root.post(page_url(dave), form | {"is_staff": "on", "groups": [group.pk]}).status_code == 302
-    new = {"usable_password": "true", "password1": "another battery", "password2": "another battery"}
-    assert root.post(page_url(dave).replace("change", "password"), new).status_code == 302
+    another = {"usable_password": "true", "password1": "another battery", "password2": "another battery"}
+    assert root.post(page_url(dave).replace("change", "password"), another).status_code == 302
     events = events_since(last)
     assert [event["subject"] for event in events] == ["user:dave"] * 3
     assert events[1]["after"]["groups"] == ["operators"]

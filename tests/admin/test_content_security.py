@@ -20,7 +20,7 @@ def pages(root, rows):
     urls = [reverse("admin:index"), reverse("admin:password_change")]
     for model, admin_class in all_admins():
         urls.append(list_url(model))
-        row = model.objects.first()
+        row = model._default_manager.first()
         if row is not None:
             urls += [page_url(row), page_url(row, "history"), page_url(row, "delete")]
         if admin_class.has_add_permission.__qualname__.split(".")[0] != "ReadOnlyAdmin":

@@ -96,7 +96,7 @@ def test_a_budget_of_nothing_is_full(root):
 
 
 def test_refusals_are_the_newest_first_and_escaped(root, rows):
-    add_event("tenant-0", "req_new", "refused", error_code="<b>x</b>")
+    add_event("tenant-0", "req_new", "refused", at=WEDNESDAY, error_code="<b>x</b>")
     page, _, _ = look(root)
     assert page.context["refusals"][0]["request_id"] == "req_new"
     assert "<b>x</b>" not in page.content.decode()

@@ -16,10 +16,10 @@ def test_targets_are_kept_in_the_order_of_the_page(root, rows):
     form = form_of(root.get(add_url(ModelAlias)), "modelalias_form") | {"name": "smart", "targets-TOTAL_FORMS": "2"}
     for number, (provider, position) in enumerate(zip(rows.providers, (1, 0), strict=True)):
         form |= {
-            f"targets-{number}-provider": provider.pk,
+            f"targets-{number}-provider": str(provider.pk),
             f"targets-{number}-model": "gpt-4o",
             f"targets-{number}-weight": "1",
-            f"targets-{number}-position": position,
+            f"targets-{number}-position": str(position),
         }
     assert root.post(add_url(ModelAlias), form).status_code == 302
     names = [target.provider.name for target in Target.objects.filter(alias__name="smart")]

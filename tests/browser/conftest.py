@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Response, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Response, sync_playwright
 
 from tests.fakes.gateway import Gateway
 
@@ -53,9 +53,10 @@ class Admin:
     """alice in the admin, and what her browser complained about."""
 
     def __init__(self, page: Page, url: str) -> None:
-        self.page, self.url, self.complaints = page, url, []
+        self.page, self.url = page, url
+        self.complaints: list[str] = []
         page.on("console", self._heard)
-        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("pageerror", self._broken)
         page.on("response", self._answered)
 
     def log_in(self) -> Admin:
@@ -73,6 +74,9 @@ class Admin:
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
+
+    def _broken(self, error: Error) -> None:
+        self.complaints.append(f"error: {error}")
 
     def _answered(self, response: Response) -> None:
         if response.status >= 400:
