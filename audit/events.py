@@ -6,7 +6,7 @@ ADD AN EVENT = ADD ONE LINE here.
 
 from __future__ import annotations
 
-REQUEST = "request"  # one per request that passed authentication; see CONTRACT section 6 for its fields
+REQUEST = "request"  # one per request that passed authentication; see docs/audit.md for its fields
 
 TENANT_CREATED = "tenant.created"
 TENANT_UPDATED = "tenant.updated"

@@ -1,4 +1,4 @@
-"""The record: append-only chains of audit events (DESIGN section 5)."""
+"""The record: append-only chains of audit events."""
 
 from __future__ import annotations
 

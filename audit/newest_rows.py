@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.db.models import Model, QuerySet
+from django.db.models import DateTimeField, Model, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import TextFilter
@@ -65,7 +65,7 @@ class NewestRows(CountedOnce):
 
 class NewestRowsAdmin(ReadOnlyAdmin[Row]):
     """`newest_by` is an indexed column that rises with time: a UUIDv7 or a moment. `newest_by_of_tenant` is the one
-    whose index begins with the tenant, `tenant_parameter` the filter that chooses one."""
+    whose index begins with the tenant, `tenant_parameter` the filter that chooses one (empty: none has)."""
 
     newest_by: ClassVar[str] = "id"
     newest_by_of_tenant: ClassVar[str] = "id"
@@ -85,7 +85,8 @@ class NewestRowsAdmin(ReadOnlyAdmin[Row]):
             rows = rows.filter(**{self.tenant_lookup: self.tenant_value(tenant)})
         if until := filter_text(parameters.get("until")):
             moment = _moment(until)
-            rows = rows.filter(**{f"{column}__lt": moment if column == "time" else first_id_at(moment)})
+            is_time = isinstance(self.model._meta.get_field(column), DateTimeField)
+            rows = rows.filter(**{f"{column}__lt": moment if is_time else first_id_at(moment)})
         oldest = rows.order_by(f"-{column}").values_list(column, flat=True)[WINDOW_ROWS - 1 : WINDOW_ROWS]
         bound = next(iter(oldest), None)
         return rows if bound is None else rows.filter(**{f"{column}__gte": bound})

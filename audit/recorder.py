@@ -79,6 +79,11 @@ def record(events: Iterable[NewEvent], *, tell: bool = True) -> list[NewEvent]:
     return fresh
 
 
+def hold_chain(chain: int) -> None:
+    """Let nobody record in a chain until the caller's transaction ends; waits for those who do."""
+    _locked_heads({chain})
+
+
 def _locked_heads(chains: set[int]) -> dict[int, ChainHead]:
     wanted = ChainHead.objects.select_for_update().filter(chain__in=chains).order_by("chain")
     heads = {head.chain: head for head in wanted}

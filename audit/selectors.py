@@ -14,7 +14,7 @@ CHUNK = 2_000
 
 
 def told(event: AuditEvent) -> dict[str, Any]:
-    """An event as it is told outside: its body and its place in the chain (CONTRACT section 6)."""
+    """An event as it is told outside: its body and its place in the chain."""
     body: dict[str, Any] = json.loads(event.body)
     return body | {"chain": event.chain, "seq": event.seq, "prev_hash": event.prev_hash, "hash": event.hash}
 

@@ -22,9 +22,9 @@ from audit.admin import MAX_FOUND, STATUS_COLOURS, STATUSES
 from audit.lists import ByRelatedId, is_row_id
 from audit.newest_rows import NewestRowsAdmin, ReadOnlyAdmin, UntilFilter
 from billing import tenant_admin
-from billing.allowance_forms import BudgetForm, QuotaForm
+from billing.allowance_forms import BudgetForm, PlainAmounts, QuotaForm
 from billing.models import Budget, LedgerEntry, Price, Quota, UsageRollup
-from billing.money import nano_to_text
+from billing.money import nano_to_text, plain
 from tenants.config_admin import ConfigAdmin
 
 tenant_admin.register()
@@ -32,7 +32,22 @@ tenant_admin.register()
 RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 
-class PriceForm(forms.ModelForm):
+def shown_amount(name: str, description: str) -> Callable[[Any], str]:
+    """A column that shows an amount without trailing zeros."""
+
+    @admin.display(description=description, ordering=name)
+    def show(row: Any) -> str:
+        amount = getattr(row, name)
+        return "–" if amount is None else str(plain(amount))
+
+    show.__name__ = f"{name}_amount"
+    return show
+
+
+SHOWN_RATES = tuple(shown_amount(name, name.replace("_", " ")) for name in RATES[:-1])
+
+
+class PriceForm(PlainAmounts, forms.ModelForm):
     """`known_providers` give the names to choose from; the layer that knows providers adds itself."""
 
     known_providers: ClassVar[list[Callable[[], Iterable[str]]]] = []
@@ -58,7 +73,7 @@ class PriceAdmin(ConfigAdmin[Price]):
     instead_of_deletion = "Add a price with a later date instead: the newest that has begun holds."
 
     form = PriceForm
-    list_display = ("provider", "model", *RATES[:-1], "per", "effective_from", "has_begun")
+    list_display = ("provider", "model", *SHOWN_RATES, "per_tokens", "effective_from", "has_begun")
     search_fields = ("provider", "model")
     search_help_text = "Part of a provider's or model's name."
     ordering = ("provider", "model", "-effective_from")
@@ -69,6 +84,10 @@ class PriceAdmin(ConfigAdmin[Price]):
             {"fields": (("input", "output"), ("cache_read", "cache_write", "cache_write_1h"))},
         ),
     )
+
+    @admin.display(description="per tokens", ordering="per")
+    def per_tokens(self, price: Price) -> str:
+        return f"{price.per:,}"
 
     @admin.display(description="in force", boolean=True)
     def has_begun(self, price: Price) -> bool:
@@ -105,7 +124,7 @@ class AllowanceAdmin(ConfigAdmin[Any]):
 @admin.register(Budget)
 class BudgetAdmin(AllowanceAdmin):
     form = BudgetForm
-    list_display = ("tenant", "key", "scope", "usd", "per", "timezone", "warn_at_text")
+    list_display = ("tenant", "key", "scope", shown_amount("usd", "USD"), "per", "timezone", "warn_at_text")
     list_display_links = ("tenant",)
     list_select_related = ("tenant", "key")
     list_filter = (
@@ -128,13 +147,17 @@ class QuotaAdmin(AllowanceAdmin):
     owners = ("tier", "tenant", "key")
 
     form = QuotaForm
-    list_display = ("owner", "tokens", "per", "timezone")
+    list_display = ("owner", "tokens_text", "per", "timezone")
     list_select_related = ("tier", "tenant", "key")
     list_filter = (("tenant", ByRelatedId), ("per", ChoicesDropdownFilter))
     search_fields = ("tenant__slug", "tier__name", "key__name", "key__id__exact")
     search_help_text = "Part of a tenant's slug, a tier's or key's name, or a whole key id."
     autocomplete_fields = ("tier", "tenant", "key")
     fieldsets = ((None, {"fields": (("tier", "tenant", "key"), ("tokens", "per", "timezone"))}),)
+
+    @admin.display(description="tokens", ordering="tokens")
+    def tokens_text(self, quota: Quota) -> str:
+        return f"{quota.tokens:,}"
 
     @admin.display(description="owner")
     def owner(self, quota: Quota) -> str:

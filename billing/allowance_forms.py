@@ -12,6 +12,7 @@ from unfold.forms import PaginationInlineFormSet
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from billing.models import Budget, BudgetScope, Quota
+from billing.money import plain
 from tenants.form_fields import PercentagesField, check_timezone
 
 #: What stays exact in Lua: nano-USD and tokens below 2^53.
@@ -19,7 +20,17 @@ MAX_USD = Decimal(9_000_000)
 MAX_TOKENS = 2**53 - 1
 
 
-class BudgetForm(forms.ModelForm):  # type: ignore[type-arg]
+class PlainAmounts:
+    """For model forms: amounts are shown without trailing zeros."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, value in self.initial.items():  # type: ignore[attr-defined]
+            if isinstance(value, Decimal):
+                self.initial[name] = plain(value)  # type: ignore[attr-defined]
+
+
+class BudgetForm(PlainAmounts, forms.ModelForm):  # type: ignore[type-arg]
     """USD per calendar period."""
 
     warn_at = PercentagesField(label="Warn at", required=False, initial=[80, 95], help_text="Percentages.")

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from billing.money import plain
 from tenants.models import ApiKey, Tenant, Tier
 
 
@@ -91,7 +92,7 @@ class Budget(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.usd} USD per {self.per} ({self.scope})"
+        return f"{plain(Decimal(self.usd))} USD per {self.per} ({self.scope})"
 
 
 class Quota(models.Model):
@@ -126,7 +127,7 @@ class Quota(models.Model):
 
 
 class TokenCounts(models.Model):
-    """Token classes as CONTRACT section 6 counts them (input includes cache reads and writes)."""
+    """Token classes (input includes cache reads and writes)."""
 
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)

@@ -15,6 +15,11 @@ def nano_to_text(nano: int) -> str:
     return f"{sign}{whole}.{digits[:6]}{digits[6:].rstrip('0')}"
 
 
+def plain(amount: Decimal) -> Decimal:
+    """The same amount without trailing zeros and without an exponent, as people write it."""
+    return Decimal(f"{amount.normalize():f}")
+
+
 def usd_to_nano(usd: Decimal) -> int:
     """Nano-USD of an amount. Raises ValueError for what is not finite or finer than a nano-dollar."""
     if not usd.is_finite():

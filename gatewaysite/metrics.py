@@ -1,4 +1,4 @@
-"""GET /metrics: the data plane's meters, and what is looked up when Prometheus asks (CONTRACT section 8).
+"""GET /metrics: the data plane's meters, and what is looked up when Prometheus asks.
 
 With PROMETHEUS_MULTIPROC_DIR set, the meters of all workers are summed from its files.
 """

@@ -1,4 +1,4 @@
-"""The request id of everything Django answers, and what every answer to a program carries (CONTRACT section 4)."""
+"""The request id of everything Django answers, and what every answer to a program carries."""
 
 from __future__ import annotations
 

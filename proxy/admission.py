@@ -1,6 +1,6 @@
 """Admission: one script call that checks every limit of a caller and takes from all of them, or from none.
 
-When the store is away the failure policies decide (DESIGN section 8): rates fall back to this worker's share or refuse,
+When the store is away the failure policies decide: rates fall back to this worker's share or refuse,
 quotas and budgets refuse unless the operator opted out. Either way the answer is an error that says so, or an
 admission marked `degraded`.
 """

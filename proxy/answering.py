@@ -26,7 +26,7 @@ def common_headers(exchange: Exchange) -> list[Header]:
 
 
 def answer_headers(exchange: Exchange) -> list[Header]:
-    """What is known of a served request (CONTRACT section 4, headers out)."""
+    """What is known of a served request."""
     headers = common_headers(exchange)
     served = exchange.candidate
     overhead = exchange.overhead_ms

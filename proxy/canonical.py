@@ -2,7 +2,7 @@
 
 Dialects parse client bodies into `ChatRequest`, provider adapters write provider bodies from it and read
 `ChatResponse` or stream events back. When client and provider speak the same dialect nothing of this is built:
-`Call.body` (the client's own JSON) is forwarded with the names that must change (DESIGN section 6).
+`Call.body` (the client's own JSON) is forwarded with the names that must change.
 """
 
 from __future__ import annotations

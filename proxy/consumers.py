@@ -207,7 +207,7 @@ def unambiguous(pairs: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def request_id_of(headers: dict[bytes, bytes]) -> str:
-    """The caller's own id when it has the allowed form, else a new one (CONTRACT section 4)."""
+    """The caller's own id when it has the allowed form, else a new one."""
     given = headers.get(b"x-request-id", b"")
     if REQUEST_ID.fullmatch(given):
         return given.decode()

@@ -45,7 +45,7 @@ class Call(msgspec.Struct, kw_only=True):
 
 
 class AnswerFacts(msgspec.Struct, kw_only=True):
-    """What an answer says about itself once it is settled (CONTRACT section 4, the /v1/chat answer)."""
+    """What an answer says about itself once it is settled."""
 
     request_id: str
     provider: str

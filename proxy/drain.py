@@ -1,4 +1,4 @@
-"""From stream to record: the drain reads each shard's events and writes them in transactions (DESIGN section 5).
+"""From stream to record: the drain reads each shard's events and writes them in transactions.
 
 A shard has one owner at a time (a lock that its owner renews). Entries are read under one consumer name, first those
 read before and not acknowledged, so what a dead owner left behind is taken up by the next. Deleted and acknowledged is
@@ -19,7 +19,7 @@ from django.db import connection
 
 from proxy.drain_batch import Taken, take, write_taken
 from proxy.errors import StoreUnavailable
-from proxy.redis_keys import dead_key, stream_key
+from proxy.redis_keys import dead_key, epoch_key, stream_key
 from proxy.shard_ownership import ShardOwnership
 from proxy.store import Store, StoreError
 from proxy.sweeper import sweep
@@ -196,13 +196,21 @@ class Drain:
             logger.error("an event is set aside", extra={"shard": item.shard, "why": item.fault})
             await self.store.command("XADD", dead_key(item.shard), "*", "e", item.raw, "why", item.fault)
         self.stats.dead += len(dead)
-        by_shard: dict[int, list[bytes]] = {}
+        by_shard: dict[int, list[Taken]] = {}
         for item in taken:
-            by_shard.setdefault(item.shard, []).append(item.place)
-        await asyncio.gather(*(self._forget(shard, places) for shard, places in by_shard.items()))
+            by_shard.setdefault(item.shard, []).append(item)
+        await asyncio.gather(*(self._forget(shard, items) for shard, items in by_shard.items()))
 
-    async def _forget(self, shard: int, places: list[bytes]) -> None:
-        await self.store.command("XDEL", stream_key(shard), *places)
+    async def _forget(self, shard: int, items: list[Taken]) -> None:
+        """Delete and acknowledge. Entries that are gone already mean that the store lost its data after they were read:
+        then counters may have been rebuilt without them, and must be again."""
+        places = [item.place for item in items]
+        deleted = await self.store.command("XDEL", stream_key(shard), *places)
+        if deleted < sum(not item.was_deleted for item in items):
+            logger.warning(
+                "the store lost events that are written now; its counters are rebuilt", extra={"shard": shard}
+            )
+            await self.store.command("DEL", epoch_key(shard))
         await self.store.command("XACK", stream_key(shard), GROUP, *places)
 
 

@@ -39,6 +39,7 @@ class Taken(msgspec.Struct):
     raw: bytes
     entry: Entry | None = None
     fault: str = ""
+    was_deleted: bool = False  # before it was acknowledged: it was written
 
 
 def take(shard: int, reply: Any) -> list[Taken]:
@@ -47,8 +48,8 @@ def take(shard: int, reply: Any) -> list[Taken]:
 
 
 def _taken(shard: int, place: bytes, fields: list[bytes] | None) -> Taken:
-    if not fields:  # deleted before it was acknowledged: it was written
-        return Taken(shard, place, b"")
+    if not fields:
+        return Taken(shard, place, b"", was_deleted=True)
     raw = fields[1]
     try:
         return Taken(shard, place, raw, read_entry(raw))

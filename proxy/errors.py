@@ -175,7 +175,7 @@ class UpstreamFault(Exception):
         return self.kind in ("server", "timeout", "connection", "protocol")
 
     def to_gateway_error(self) -> GatewayError:
-        """What the caller is told when this was the last attempt (CONTRACT section 5)."""
+        """What the caller is told when this was the last attempt."""
         if self.kind == "request":
             return BadRequest(
                 self.message or "The provider refused the request.",

@@ -1,6 +1,6 @@
 """What a request may use, what it used, what that costs, and the record of it.
 
-Bounds come before the call (RELIABILITY section 3): input tokens never exceed the UTF-8 bytes of the prompt, because a
+Bounds come before the call: input tokens never exceed the UTF-8 bytes of the prompt, because a
 byte-level tokenizer makes at least one byte a token; providers render tool schemas again, and images have a tariff.
 """
 
@@ -158,7 +158,7 @@ def _iso_seconds(seconds: int) -> str:
 
 
 def entry(exchange: Exchange, outcome: Outcome, now_ms: int) -> bytes:
-    """The stream entry of a request: the audit event (CONTRACT section 6) and what the ledger needs beside it."""
+    """The stream entry of a request: the audit event and what the ledger needs beside it."""
     principal = exchange.principal
     assert principal is not None
     charged = outcome.status != "refused" and bool(exchange.attempts)

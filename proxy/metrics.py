@@ -1,4 +1,4 @@
-"""The data plane's Prometheus metrics (CONTRACT section 8), cheap enough to count every request.
+"""The data plane's Prometheus metrics, cheap enough to count every request.
 
 Looking a labelled child up in prometheus-client costs about as much as counting; here every child's method is found
 once and then read from a dictionary. Labels are bounded by the configuration: a model nobody configured is "unknown",

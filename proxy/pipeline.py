@@ -1,4 +1,4 @@
-"""The path of one request, top to bottom (DESIGN section 4). Every stage is a module; this one only orders them.
+"""The path of one request, top to bottom. Every stage is a module; this one only orders them.
 
     receive → authenticate → authorise → plan → admit → attempt → answer or stream → settle
 

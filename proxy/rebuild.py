@@ -1,7 +1,9 @@
 """Counters after a loss of the store (or at the start of an embedded one): put back from the ledger.
 
 First everything that the shard's stream holds must be in the ledger; then the sums of the current periods are read and
-written in one script call, which does nothing when another process was first (restore.lua).
+written in one script call, which does nothing when another process was first (restore.lua). Meanwhile the shard's chain
+is held: what a drain read before the loss and has not written is written before the sums are read, or after the script
+(then the drain finds its entries gone from the stream and has the counters rebuilt again).
 """
 
 from __future__ import annotations
@@ -9,11 +11,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
-from django.db import close_old_connections
+from django.db import close_old_connections, transaction
 
 from audit.consistent_reads import consistent_reads
+from audit.recorder import hold_chain
 from proxy.counters import Counter, counters
+from proxy.errors import StoreUnavailable
 from proxy.redis_keys import epoch_key, late_key, stream_key
 from proxy.redis_scripts import RESTORE
 from proxy.snapshot import Snapshot
@@ -38,14 +45,33 @@ async def rebuild_shard(store: Store, snapshot: Snapshot, shard: int) -> bool:
         seen = await newest_entry(store, shard)
         if not await drained(store, shard, seen):
             return False
-        found = await asyncio.to_thread(read_counters, snapshot, shard, store.now_ms())
-        if await _restore(store, shard, found, seen):
-            logger.debug("counters restored", extra={"shard": shard, "counters": len(found)})
+        restore = partial(_restore, store, shard, seen)
+        if await asyncio.to_thread(_count, snapshot, shard, store.now_ms(), asyncio.get_running_loop(), restore):
             return True
     return False
 
 
-async def _restore(store: Store, shard: int, found: list[Counter], seen: str) -> bool:
+Restore = Callable[[list[Counter]], Coroutine[Any, Any, bool]]
+
+
+def _count(snapshot: Snapshot, shard: int, now_ms: int, loop: asyncio.AbstractEventLoop, restore: Restore) -> bool:
+    """Read the counters and have them restored (on the loop, where the store is), while nobody writes to the ledger."""
+    close_old_connections()
+    try:
+        with transaction.atomic():
+            hold_chain(shard)
+            found = counters(snapshot, shard, now_ms)
+            done = asyncio.run_coroutine_threadsafe(restore(found), loop).result(PATIENCE_SECONDS)
+    except TimeoutError:
+        raise StoreUnavailable("the counters were not restored in time") from None
+    finally:
+        close_old_connections()
+    if done:
+        logger.debug("counters restored", extra={"shard": shard, "counters": len(found)})
+    return done
+
+
+async def _restore(store: Store, shard: int, seen: str, found: list[Counter]) -> bool:
     """Write the counters, and with the last of them the epoch. False when requests were settled after `seen`."""
     chunks = [found[start : start + CHUNK] for start in range(0, len(found), CHUNK)] or [[]]
     for number, chunk in enumerate(chunks, 1):

@@ -1,4 +1,4 @@
-"""Refusals that explain themselves: which limit, how much of it is used, when it could pass (CONTRACT section 5)."""
+"""Refusals that explain themselves: which limit, how much of it is used, when it could pass."""
 
 from __future__ import annotations
 

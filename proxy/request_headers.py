@@ -1,4 +1,4 @@
-"""What a request's headers say about a call (CONTRACT section 4, headers in)."""
+"""What a request's headers say about a call."""
 
 from __future__ import annotations
 

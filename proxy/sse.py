@@ -12,7 +12,7 @@ import re
 
 from proxy.errors import UpstreamFault
 
-#: The most a line, or the data of an event, may hold (RELIABILITY T53).
+#: The most a line, or the data of an event, may hold.
 MAX_BYTES = 1 << 20
 
 #: An event: its name (None when it has none) and its data.

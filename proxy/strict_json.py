@@ -1,4 +1,4 @@
-"""Strict JSON for request bodies: what two parsers could read differently is refused (RELIABILITY T26 to T29).
+"""Strict JSON for request bodies: what two parsers could read differently is refused.
 
 Refused: duplicate keys, NaN and infinities, numbers out of range, nesting over 100, invalid UTF-8, a byte order mark,
 lone surrogates, anything behind the document.

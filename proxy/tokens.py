@@ -19,7 +19,7 @@ MAX_TOKEN_LENGTH = 8192
 
 
 def looks_like_token(credential: str) -> bool:
-    """Three dot-separated parts (CONTRACT section 4)."""
+    """Three dot-separated parts."""
     return credential.count(".") == 2 and not credential.startswith("tb_")
 
 

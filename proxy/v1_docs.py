@@ -22,7 +22,7 @@ JSON = dict[str, Any]
 PREFIX = "/v1"
 _INFERENCE = Path(__file__).with_name("v1_inference.yaml")
 
-#: The four ways to send a key (CONTRACT section 4); header names are the same in any case.
+#: The four ways to send a key; header names are the same in any case.
 SECURITY_SCHEMES: JSON = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or a JWT of the tenant's issuer."},
     "x-api-key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},

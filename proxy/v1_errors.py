@@ -1,4 +1,4 @@
-"""Errors of everything Django answers for programs, in the envelopes of CONTRACT section 5.
+"""Errors of everything Django answers for programs, in the envelopes of docs/errors.md.
 
 The data plane renders its own (proxy.answering); both go by the same GatewayError and the same retry headers.
 """

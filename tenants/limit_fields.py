@@ -1,4 +1,4 @@
-"""The rate limits that a tier, a tenant and a key carry as columns (CONTRACT section 3, `limits`)."""
+"""The rate limits that a tier, a tenant and a key carry as columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shard a tenant belongs to: the unit of order and of scale-out (DESIGN section 3).
+"""Which shard a tenant belongs to: the unit of order and of scale-out.
 
 Every Redis key of a tenant carries its shard's hash tag, so any script touches one slot; a shard has one event
 stream, one audit chain, one drain owner.

@@ -31,6 +31,17 @@ def real_redis_url() -> str:
     return os.environ["REDIS_URL"]
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """SQLite in a file, as in production: threads wait for each other's locks, which in memory fail at once."""
+    from django.conf import settings  # noqa: PLC0415
+
+    database = settings.DATABASES["default"]
+    if database["ENGINE"].endswith("sqlite3"):
+        name = f"test{os.environ.get('PYTEST_XDIST_WORKER', '')}.sqlite3"
+        database.setdefault("TEST", {})["NAME"] = str(environment.STATE / name)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _empty_redis(real_redis_url: str) -> Iterator[None]:
     """Begin and end with an empty Redis database; TEST_REDIS_URL names one that belongs to the tests."""

@@ -19,7 +19,7 @@ MOMENT_MS = 1_773_480_413_589
 
 
 def body_of_request(tenant: str, *, at_ms: int = MOMENT_MS, **fields: Any) -> dict[str, Any]:
-    """The audit event of a request that succeeded, with the fields of CONTRACT section 6 (but for its link)."""
+    """The audit event of a request that succeeded, with all its fields (but for its link)."""
     event_id = fields.pop("id", None) or new_event_id(at_ms)
     usual = {
         "id": event_id,

@@ -21,7 +21,7 @@ from audit.json_text import pretty_json
 from audit.lists import ByRelatedId
 from audit.masking import masked_field
 from audit.mixins import Recorded, actor_of, address_of, row_state
-from audit.newest_rows import ReadOnlyAdmin
+from audit.newest_rows import NewestRowsAdmin, UntilFilter
 from audit.recorder import record_change
 from tenants.config_admin import ConfigAdmin
 from tenants.config_version import bump_config_version, lock_config_version
@@ -159,13 +159,15 @@ class AttemptInline(TabularInline):
 
 
 @admin.register(Message)
-class MessageAdmin(ReadOnlyAdmin[Message]):
+class MessageAdmin(NewestRowsAdmin[Message]):
+    newest_by = "created_at"
+    tenant_parameter = ""
+
     list_display = ("created_at", "type", "tenant", "address", "state_badge", "attempts_made", "next_attempt_at")
     list_select_related = ("tenant",)
-    list_filter = (("state", ChoicesDropdownFilter), ("tenant", ByRelatedId))
-    search_fields = ("id__exact", "request_id__exact")
-    search_help_text = "A message's id or a request id, whole."
-    ordering = ("-created_at",)
+    list_filter = (("tenant", ByRelatedId), UntilFilter, ("state", ChoicesDropdownFilter))
+    search_fields = ("id__exact",)
+    search_help_text = "A message's id, whole."
     inlines = (AttemptInline,)
     fieldsets = (
         (None, {"fields": (("id", "type"), ("tenant", "address"), "request_id")}),

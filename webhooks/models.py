@@ -60,6 +60,7 @@ class Message(models.Model):
         indexes = [
             models.Index(fields=["next_attempt_at"], name="message_due", condition=models.Q(state="pending")),
             models.Index(fields=["endpoint", "-created_at"], name="message_endpoint_newest"),
+            models.Index(fields=["-created_at"], name="message_newest"),
         ]
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from proxy.errors import BadRequest, GatewayError
 
 JSON = dict[str, Any]
 
-#: Body fields that would steer where or as whom a call goes: refused on every endpoint (CONTRACT section 4).
+#: Body fields that would steer where or as whom a call goes: refused on every endpoint.
 STEERING_FIELDS = frozenset(
     (
         "api_base",

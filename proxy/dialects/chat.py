@@ -1,4 +1,4 @@
-"""Tollbar's own normalised format: POST /v1/chat (CONTRACT section 4). Strict: a member it does not have is refused."""
+"""Tollbar's own normalised format: POST /v1/chat. Strict: a member it does not have is refused."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class TollbarDialect(Dialect):
 
 
 def _answer(facts: AnswerFacts, calls: list[JSON], finish_reason: str) -> JSON:
-    """The answer of CONTRACT section 4 less `content`."""
+    """The whole answer less `content`."""
     usage = facts.usage
     return {
         "request_id": facts.request_id,

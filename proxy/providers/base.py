@@ -15,7 +15,7 @@ from proxy.canonical import ChatResponse, FinishReason, StreamEvent, Usage
 from proxy.context import Answer, Call, ProviderReply, ProviderRequest, ProviderTarget, Relay
 from proxy.errors import UpstreamFault
 
-#: A count above this in a provider's usage is nonsense (RELIABILITY T55): treated as if no usage was sent.
+#: A count above this in a provider's usage is nonsense: treated as if no usage was sent.
 MAX_PLAUSIBLE_TOKENS = 10_000_000
 
 #: A line of a provider's stream longer than this is refused (bytes).
@@ -106,7 +106,7 @@ def token_count(source: object, name: str) -> int | None:
 def fault_from_status(
     status: int, message: str, *, retry_after_ms: int | None = None, code: str | None = None, param: str | None = None
 ) -> UpstreamFault:
-    """The usual meaning of a provider's status (CONTRACT section 5). Adapters refine it where a provider differs."""
+    """The usual meaning of a provider's status. Adapters refine it where a provider differs."""
     if status in (400, 413, 422):
         kind = "request"
     elif status in (401, 402, 403):

@@ -12,9 +12,15 @@ from audit.models import AuditEvent
 from billing.models import LedgerEntry, UsageRollup
 from tests.admin.pages import list_url
 from tests.admin.rows import NOON, add_entry, add_event
+from webhooks.models import Message
 
 pytestmark = pytest.mark.django_db
-TABLES = {AuditEvent: "audit_auditevent", LedgerEntry: "billing_ledgerentry", UsageRollup: "billing_usagerollup"}
+TABLES = {
+    AuditEvent: "audit_auditevent",
+    LedgerEntry: "billing_ledgerentry",
+    Message: "webhooks_message",
+    UsageRollup: "billing_usagerollup",
+}
 
 
 def statements(client, model, **query):
@@ -43,6 +49,9 @@ QUERIES = [
     (LedgerEntry, {"status": "failed", "until": "2026-03-05 00:00"}),
     (LedgerEntry, {"q": "req_1"}),
     (UsageRollup, {}),
+    (Message, {}),
+    (Message, {"tenant__id__exact": "1", "state__exact": "pending", "until": "2999-01-01"}),
+    (Message, {"q": "evt_1"}),
 ]
 
 

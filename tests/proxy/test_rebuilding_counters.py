@@ -1,6 +1,7 @@
 """After the store lost its data, quotas and budgets are counted on from where the ledger says they stood."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
+from audit import recorder
 from billing.ledger import post
 from billing.models import Budget, Quota
 from proxy.admission import read_limits
@@ -20,9 +22,10 @@ from proxy.config import Config
 from proxy.counter_check import check_counters
 from proxy.counters import counters
 from proxy.drain import Drain
+from proxy.drain_batch import write_taken
 from proxy.embedded_store import EmbeddedStore
 from proxy.errors import Unavailable
-from proxy.rebuild import rebuild_shard
+from proxy.rebuild import drained, newest_entry, rebuild_shard
 from proxy.redis_keys import counter_key, epoch_key, key_owner, late_key, tenant_owner, user_owner
 from proxy.settle import settle
 from proxy.snapshot import Snapshot
@@ -78,6 +81,10 @@ class Place:
                 found[name.decode()] = int(await self.side.store.command("HGET", name, "s") or 0)
         return {name: spent for name, spent in found.items() if spent}
 
+    async def drained(self) -> None:
+        """Everything that was settled so far is in the ledger."""
+        assert await drained(self.side.store, self.shard, await newest_entry(self.side.store, self.shard))
+
     async def lose_everything(self) -> None:
         await self.side.store.command("FLUSHALL")
         self.drain.ownership.forget()
@@ -123,7 +130,7 @@ async def test_every_counter_comes_back_as_it_was(place: Place):
     await some_traffic(place)
     before = await place.spent()
     assert len(before) == 12  # budgets: 1, 2 keys, 3 users, 2 of the app key, 2 of its users; 2 quotas
-    await place.drain.drain_all()
+    await place.drained()
     await place.lose_everything()
     assert await place.spent() == {}
     assert await rebuild_shard(place.side.store, place.snapshot, place.shard)
@@ -140,7 +147,7 @@ async def test_what_is_still_in_the_stream_is_counted_too(place: Place):
 
 async def test_requests_wait_for_the_rebuild_and_go_on_from_there(place: Place):
     await place.call("app", "ada", tokens=100, nano=4_000_000_000)
-    await place.drain.drain_all()
+    await place.drained()
     await place.lose_everything()
     with pytest.raises(Unavailable):
         await place.call("app", "ada", tokens=100, nano=1)
@@ -164,7 +171,7 @@ async def test_a_store_that_lost_nothing_is_left_alone(place: Place):
 async def test_rebuilders_at_the_same_time_count_once(place: Place):
     await some_traffic(place)
     before = await place.spent()
-    await place.drain.drain_all()
+    await place.drained()
     await place.lose_everything()
     done = await asyncio.gather(*(rebuild_shard(place.side.store, place.snapshot, place.shard) for _ in range(4)))
     assert done == [True] * 4
@@ -174,7 +181,7 @@ async def test_rebuilders_at_the_same_time_count_once(place: Place):
 async def test_a_request_settled_while_the_sums_are_read_is_not_forgotten(place: Place):
     """Admitted before the loss, settled after it: its event comes after the place up to which the ledger was read."""
     await some_traffic(place)
-    await place.drain.drain_all()
+    await place.drained()
     admitted = await ask(place.side, place.spec, place.keys["job"], worst_tokens=50, worst_nano=9_000_000)
     before = await place.spent()
     await place.lose_everything()
@@ -197,6 +204,52 @@ async def test_a_request_settled_while_the_sums_are_read_is_not_forgotten(place:
     assert not await place.side.store.command("EXISTS", late_key(place.shard))
 
 
+async def test_a_batch_that_is_being_written_when_the_store_loses_its_data_is_counted(place: Place, monkeypatch):
+    writing, go_on = threading.Event(), threading.Event()
+
+    def linger(_events: Any) -> None:
+        writing.set()
+        go_on.wait(10)
+
+    monkeypatch.setattr(recorder, "listeners", [linger])
+    await place.call("app", "ada", tokens=100, nano=4_000_000)
+    before = await place.spent()
+    await asyncio.to_thread(writing.wait, 10)
+    await place.lose_everything()
+    rebuilding = asyncio.create_task(rebuild_shard(place.side.store, place.snapshot, place.shard))
+    await asyncio.sleep(0.1)
+    assert not rebuilding.done()
+    go_on.set()
+    assert await rebuilding
+    await counted_again(place)
+    assert await place.spent() == before
+
+
+async def test_a_batch_that_is_written_after_the_rebuild_has_it_done_again(place: Place):
+    """Its drain was stopped between reading and writing."""
+    await place.drain.finish()
+    drain = Drain(place.side.store, [place.shard])
+    await drain.drain_all()
+    await place.call("app", "ada", tokens=100, nano=4_000_000)
+    before = await place.spent()
+    taken = await drain._read()
+    await place.lose_everything()
+    assert await rebuild_shard(place.side.store, place.snapshot, place.shard)
+    assert await place.spent() == {}
+    await sync_to_async(write_taken)(taken)
+    await drain._acknowledge(taken)
+    assert not await place.side.store.command("EXISTS", epoch_key(place.shard))
+    assert await rebuild_shard(place.side.store, place.snapshot, place.shard)
+    assert await place.spent() == before
+    await drain.finish()
+
+
+async def counted_again(place: Place) -> None:
+    """The drain may have found its entries gone and asked for another rebuild."""
+    await asyncio.sleep(0.2)
+    assert await rebuild_shard(place.side.store, place.snapshot, place.shard)
+
+
 async def test_without_a_drain_it_gives_up_and_lets_nothing_in(place: Place, monkeypatch):
     monkeypatch.setattr("proxy.rebuild.PATIENCE_SECONDS", 0.1)
     await place.drain.finish()
@@ -210,7 +263,7 @@ async def test_more_counters_than_one_call_takes(place: Place, monkeypatch):
     monkeypatch.setattr("proxy.rebuild.CHUNK", 3)
     await some_traffic(place)
     before = await place.spent()
-    await place.drain.drain_all()
+    await place.drained()
     await place.lose_everything()
     assert await rebuild_shard(place.side.store, place.snapshot, place.shard)
     assert await place.spent() == before

@@ -1,4 +1,4 @@
-"""CSV lines of reports (RELIABILITY: formula injection)."""
+"""CSV lines of reports."""
 
 import csv
 import io

@@ -17,7 +17,7 @@ from proxy.canonical import Usage
 from proxy.metrics import OPEN, Meters
 from tests.reads.conftest import add_event
 
-#: CONTRACT section 8.
+#: Every promised name.
 NAMES = {
     "tollbar_requests_total",
     "tollbar_request_duration_seconds",
