@@ -7,6 +7,7 @@ its own filters only.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from django.contrib import messages
@@ -66,6 +67,8 @@ def row_state(row: Model, leave_out: Iterable[str] = ()) -> Recorded:
 
 def _shown(row: Model, field: Field[Any, Any]) -> Any:
     value = getattr(row, field.name)
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"  # the same text before it was stored and after
     return value if value is None or isinstance(value, bool | int | list | dict) else str(value)
 
 

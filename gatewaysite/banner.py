@@ -31,7 +31,7 @@ def _demo() -> dict[str, str]:
 
 def _curl(base: str, key: str) -> list[str]:
     return [
-        f"  curl {base}/v1/chat/completions \\",
+        f"  curl {base}/v1/chat \\",
         f"    -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\",
         f'    -d \'{{"model": "{DEMO_MODEL}", "messages": [{{"role": "user", "content": "Hello!"}}]}}\'',
     ]

@@ -11,16 +11,18 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from billing.money import nano_to_text
 from proxy import metering, settle
 from proxy.admission import AdmissionRequest, Admitted, admit, rate_headers
 from proxy.answering import answer_whole, failure_frames, head_of_answer, send_error
 from proxy.attempts import deliver
 from proxy.authenticate import authenticate, credential_of
 from proxy.authorise import authorise, effective_user
+from proxy.context import Call
 from proxy.dialects.base import canonical
-from proxy.errors import ClientGone, GatewayError, UpstreamFault
+from proxy.errors import BadRequest, ClientGone, GatewayError, UpstreamFault
 from proxy.event_id import new_event_id
-from proxy.exchange import Delivery, Exchange
+from proxy.exchange import Candidate, Delivery, Exchange
 from proxy.metering import Outcome
 from proxy.plan import find_model, make_plan
 from proxy.plane import DataPlane
@@ -39,6 +41,8 @@ async def handle(plane: DataPlane, exchange: Exchange) -> None:
         await send_error(plane, exchange, error)
         return
     exchange.event_id = new_event_id(plane.store.now_ms())
+    key = exchange.principal.key
+    exchange.decision.append({"step": "key", "id": key.id if key else None, "accepted": True})
     exchange.unshielded.clear()  # an admission must be known before a leaving client may end it
     try:
         deadline = await prepare(plane, exchange)
@@ -59,11 +63,13 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     exchange.model_named, exchange.stream_wanted = document.get("model"), document.get("stream")
     call = exchange.call = exchange.dialect.parse_call(document)
     apply_headers(call, exchange.headers)
+    refuse_unavailable(call)
     exchange.user = effective_user(principal, call.user)
     authorise(principal, "inference", exchange.address)
     now_ms = plane.store.now_ms()
     model = find_model(plane.snapshot, principal, call.model)
     plan = exchange.plan = make_plan(model, principal, call, now_ms)
+    exchange.decision.append({"step": "plan", "candidates": [candidate_name(c) for c in plan.candidates]})
     exchange.decision.extend({"step": "candidate", **entry} for entry in plan.dropped)
     if any(candidate.adapter.dialect != call.dialect for candidate in plan.candidates):
         canonical(exchange.dialect, call)  # what is malformed is refused before anything is reserved
@@ -87,6 +93,17 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     return asyncio.get_running_loop().time() + seconds
 
 
+def refuse_unavailable(call: Call) -> None:
+    """What the format has and this version does not do yet is refused, never quietly left out."""
+    for name, wanted in (("background", call.background), ("webhook_url", call.webhook_url is not None)):
+        if wanted:
+            raise BadRequest(f"'{name}' is not available in this version.", param=name)
+
+
+def candidate_name(candidate: Candidate) -> str:
+    return f"{candidate.target.provider.name}/{candidate.target.model}"
+
+
 def note_admission(exchange: Exchange, admitted: Admitted) -> None:
     """Keep what was admitted: the limits for the answer's headers, and each decision for the record."""
     exchange.admitted = admitted
@@ -96,15 +113,16 @@ def note_admission(exchange: Exchange, admitted: Admitted) -> None:
         exchange.decision.append({"step": "store", "degraded": True})
     for state in admitted.states:
         after = state.used + state.reserved
+        tell = nano_to_text if state.kind == "budget" else int
         exchange.decision.append(
             {
                 "step": "limit",
                 "kind": state.kind,
                 "scope": state.scope,
                 "window": state.window,
-                "limit": state.limit,
-                "before": after - state.amount,
-                "after": after,
+                "limit": tell(state.limit),
+                "before": tell(after - state.amount),
+                "after": tell(after),
             }
         )
 
@@ -135,7 +153,8 @@ async def serve(plane: DataPlane, exchange: Exchange, deadline: float) -> None:
         else:
             await serve_whole(plane, exchange, delivery)
     except GatewayError as error:
-        await finish(plane, exchange, Outcome(status="failed", http_status=error.status, error_code=error.code))
+        status = "failed" if exchange.attempts else "refused"  # no provider could even be asked
+        await finish(plane, exchange, Outcome(status=status, http_status=error.status, error_code=error.code))
         await send_error(plane, exchange, error)
     except asyncio.CancelledError:
         if exchange.admitted is not None:
@@ -200,7 +219,8 @@ async def finish(plane: DataPlane, exchange: Exchange, outcome: Outcome) -> None
         return
     exchange.unshielded.clear()
     exchange.admitted = None
-    metering.price_answer(exchange)
+    if exchange.attempts:
+        metering.price_answer(exchange)
     usage = exchange.usage
     await settle.settle(
         plane,
@@ -218,7 +238,7 @@ async def refuse(plane: DataPlane, exchange: Exchange, error: GatewayError) -> N
     assert exchange.principal is not None
     outcome = Outcome(status="refused", http_status=error.status, error_code=error.code)
     if error.details:
-        exchange.decision.append({"step": "refused", **error.details})
+        exchange.decision.append({"step": "refused", "code": error.code, **error.details})
     now_ms = plane.store.now_ms()
     await settle.record(plane, exchange.principal.tenant.shard, metering.entry(exchange, outcome, now_ms))
     metering.observe(plane.meters, exchange, outcome)

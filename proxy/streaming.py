@@ -49,3 +49,4 @@ async def _copy(exchange: Exchange, relay: Relay, stream: UpstreamStream) -> Non
             await exchange.send_body(out, True)
         if not chunk:
             return
+        await asyncio.sleep(0)  # a provider that never waits must not keep a client's leaving from being noticed

@@ -6,16 +6,21 @@ Tokens signed with a shared secret are checked here; key sets (JWKS) are fetched
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jwt
 
+from proxy.dialects.fields import MAX_USER
 from proxy.errors import Unauthenticated
 from proxy.exchange import Principal
 from proxy.plane import DataPlane
 from proxy.snapshot import TenantSpec
 
 MAX_TOKEN_LENGTH = 8192
+#: Restrictions that an issuer may set and the gateway does not apply yet: such a token is refused, not taken as free.
+_UNSUPPORTED = frozenset(("rate_limit_tier", "token_budget_daily"))
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def looks_like_token(credential: str) -> bool:
@@ -33,13 +38,27 @@ def verify_token(plane: DataPlane, credential: str) -> Principal:
         claims = _verified(credential, tenant)
     except jwt.InvalidTokenError:
         raise _invalid() from None
-    if claims.get("tenant_id") not in (None, tenant.slug):
+    if claims.get("tenant_id") not in (None, tenant.slug) or not _UNSUPPORTED.isdisjoint(claims):
         raise _invalid()
-    allowed = claims.get("allowed_models")
-    models = tuple(str(name) for name in allowed) if isinstance(allowed, list) else ("*",)
-    scopes = frozenset(str(claims.get("scope", "inference")).split())
-    subject = claims.get("sub")
-    return Principal(tenant=tenant, key=None, user=str(subject) if subject else None, scopes=scopes, models=models)
+    scopes = frozenset(_text(claims, "scope", "inference").split())
+    user = _text(claims, "sub", "") or None
+    return Principal(tenant=tenant, key=None, user=user, scopes=scopes, models=_allowed_models(claims))
+
+
+def _text(claims: dict[str, Any], name: str, default: str) -> str:
+    """A claim that is recorded: a text without NUL and lone surrogates, no longer than a request's `user`."""
+    value = claims.get(name, default)
+    if not isinstance(value, str) or len(value) > MAX_USER or "\x00" in value or _SURROGATE.search(value):
+        raise _invalid()
+    return value
+
+
+def _allowed_models(claims: dict[str, Any]) -> tuple[str, ...]:
+    """Globs of models; without the claim any. A restriction that is malformed opens nothing."""
+    allowed = claims.get("allowed_models", ["*"])
+    if not isinstance(allowed, list) or not all(isinstance(name, str) for name in allowed):
+        raise _invalid()
+    return tuple(allowed)
 
 
 def _tenant_of(plane: DataPlane, issuer: object) -> TenantSpec:

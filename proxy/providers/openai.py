@@ -69,7 +69,7 @@ class OpenAIAdapter(Adapter):
         """The client's own body, unknown members included."""
         body = call.body | {"model": target.model}
         messages = body["messages"]
-        if any(self._has_private(message) for message in messages):
+        if any(message["role"] == "assistant" and self._has_private(message) for message in messages):
             body["messages"] = [self._public(message) for message in messages]
         if call.output_cap is not None and all(body.get(name) is None for name in _LIMITS):
             body[self.limit_member] = call.output_cap

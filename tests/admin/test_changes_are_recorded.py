@@ -88,8 +88,8 @@ def test_rows_edited_with_their_owner_are_part_of_its_event(root, rows):
     save(root, rows.tenants[0], **{"budgets-0-usd": "25", "quotas-0-DELETE": "on"})
     [event] = events_since(last)
     assert event["kind"] == "tenant.updated"
-    assert [budget["usd"] for budget in event["before"]["budgets"]][:1] == ["10.000000000"]
-    assert [budget["usd"] for budget in event["after"]["budgets"]][:1] == ["25.000000000"]
+    assert [budget["usd"] for budget in event["before"]["budgets"]][:1] == ["10"]
+    assert [budget["usd"] for budget in event["after"]["budgets"]][:1] == ["25"]
     assert (len(event["before"]["quotas"]), event["after"]["quotas"]) == (1, [])
 
 

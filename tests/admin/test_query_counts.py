@@ -24,7 +24,7 @@ QUERIES = {
     Endpoint: 4,
     Group: 4,
     LedgerEntry: 5,
-    Message: 4,
+    Message: 5,
     ModelAlias: 4,
     Price: 4,
     Provider: 4,
