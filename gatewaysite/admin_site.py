@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from unfold.sites import UnfoldAdminSite
 
 from audit import events
@@ -19,6 +21,17 @@ class TollbarAdminSite(UnfoldAdminSite):
     site_title = site_header = "Tollbar"
     index_title = "Overview"
     empty_value_display = "–"
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        """No row has a NUL in its key, and PostgreSQL refuses to look for one."""
+        inner = super().admin_view(view, cacheable)
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            if "\x00" in request.path:
+                raise Http404
+            return inner(request, *args, **kwargs)
+
+        return update_wrapper(guarded, view)
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         with transaction.atomic():

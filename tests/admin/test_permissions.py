@@ -133,7 +133,9 @@ def test_a_row_that_is_not_there_breaks_nothing(root, rows, bad):
     for model, dialogs in ((ApiKey, ("rotate", "revoke")), (Tenant, ("suspend", "resume", "renew_webhook_secret"))):
         for dialog in dialogs:
             answer = root.post(f"{list_url(model)}{bad}/{dialog}/", SENT | {"overlap": "0"})
-            assert (answer.status_code, answer["Location"]) == (302, list_url(model)), dialog
+            # A NUL is in no key at all; whatever else is not there leads back to the list.
+            told = (404, None) if bad == "%00" else (302, list_url(model))
+            assert (answer.status_code, answer.headers.get("location")) == told, dialog
     assert content_of_all_tables() == before
 
 

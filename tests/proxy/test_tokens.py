@@ -14,7 +14,7 @@ from proxy.plane import DataPlane
 from proxy.snapshot import JwtSpec, LimitSpec, Snapshot, TenantSpec
 from proxy.tokens import looks_like_token, verify_token
 
-SECRET = "tests-only-jwt-secret-0123456789-abcdef"
+SECRET = "tests-only-jwt-secret-0123456789-abcdefghijklmnopqrstuvwxyz"
 ISSUER = "https://id.example"
 TENANT = TenantSpec(
     id=1,
@@ -47,7 +47,7 @@ BAD: dict[str, dict[str, Any]] = {
     "without an end": {"exp": None},
     "for another audience": {"aud": "another"},
     "of another issuer": {"iss": "https://evil.example"},
-    "signed with another secret": {"secret": "another-secret-another-secret-another"},
+    "signed with another secret": {"secret": "another-secret-another-secret-another-secret-another"},
     "signed with another algorithm": {"algorithm": "HS384"},
     "for another tenant": {"tenant_id": "other"},
     "whose models are no list": {"allowed_models": "gpt-4"},
