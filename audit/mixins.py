@@ -23,7 +23,7 @@ from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from audit import events
 from audit.deletion import protecting_kinds
-from audit.lists import BoundedList
+from audit.lists import BoundedAdmin
 from audit.masking import MasksSecrets
 from audit.recorder import NewEvent, change, record
 from audit.redaction import is_secret
@@ -87,7 +87,7 @@ class AuditedStackedInline(MasksSecrets, StackedInline):
     extra = 0
 
 
-class AuditedAdmin(BoundedList, MasksSecrets, ModelAdmin, Generic[Row]):
+class AuditedAdmin(BoundedAdmin, MasksSecrets, ModelAdmin, Generic[Row]):
     """Base of every admin class that changes anything."""
 
     created_kind: ClassVar[str] = events.OBJECT_CREATED

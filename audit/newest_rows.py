@@ -16,7 +16,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import TextFilter
 from unfold.views import ChangeList
 
-from audit.lists import BoundedList, CappedPaginator, CountedOnce
+from audit.lists import BoundedAdmin, CappedPaginator, CountedOnce
 
 Row = TypeVar("Row", bound=Model)
 
@@ -24,7 +24,7 @@ Row = TypeVar("Row", bound=Model)
 WINDOW_ROWS = 50_000
 
 
-class ReadOnlyAdmin(BoundedList, ModelAdmin, Generic[Row]):
+class ReadOnlyAdmin(BoundedAdmin, ModelAdmin, Generic[Row]):
     """Rows that people look at and nobody changes here."""
 
     actions = None
