@@ -86,8 +86,8 @@ class Runtime:
         self.spawn(spool.replay_forever(self.store, self.config))
         for job in self.jobs:
             self.spawn(job(self))
-        # What is loaded now stays: the collector need not walk it again. And it looks after 50,000 new objects, not after
-        # 700: requests leave little in cycles, and looking for it took a quarter of the time.
+        # What is loaded now stays: the collector need not walk it again. And it looks after 50,000 new objects, not
+        # after 700: requests leave little in cycles, and looking for it took a quarter of the time.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
