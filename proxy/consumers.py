@@ -45,6 +45,7 @@ class GatewayConsumer(AsyncHttpConsumer):
 
     dialect: ClassVar[Dialect]
     endpoint: ClassVar[str]
+    watch_task: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         self.scope, self.receive, self.base_send = scope, receive, send
@@ -64,7 +65,6 @@ class GatewayConsumer(AsyncHttpConsumer):
         task = asyncio.current_task()
         assert task is not None
         watch = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, self.start_watch, task)
-        self.watch_task: asyncio.Task[None] | None = None
         try:
             await self.handle_exchange(plane, exchange)
         except asyncio.CancelledError:
