@@ -13,6 +13,12 @@ from tests.admin.rows import Rows
 EventsOf = Callable[[str], list[AuditEvent]]
 
 
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """A password is made slow to try; a test that makes one need not wait."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture
 def rows(db: None) -> Rows:
     return Rows().add(2)
