@@ -71,6 +71,7 @@ class AuditEventAdmin(NewestRowsAdmin[AuditEvent]):
 
     known_tenants: ClassVar[list[Callable[[], Any]]] = []
 
+    not_listed = ("body",)
     list_display = ("time", "kind", "tenant", "request_id", "status_badge", "http_status", "error_code")
     list_filter = (TenantFilter, UntilFilter, WhatFilter, StatusFilter)
     search_fields = ("id__exact",)

@@ -60,7 +60,7 @@ class NewestRows(CountedOnce):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         if not self.query:
             self.root_queryset = self.model_admin.newest(self.root_queryset, self.params)
-        return super().get_queryset(request, exclude_parameters)
+        return super().get_queryset(request, exclude_parameters).defer(*self.model_admin.not_listed)
 
 
 class NewestRowsAdmin(ReadOnlyAdmin[Row]):
@@ -71,6 +71,8 @@ class NewestRowsAdmin(ReadOnlyAdmin[Row]):
     newest_by_of_tenant: ClassVar[str] = "id"
     tenant_parameter: ClassVar[str] = "tenant"
     tenant_lookup: ClassVar[str] = "tenant"
+    #: Long columns that a list does not read.
+    not_listed: ClassVar[tuple[str, ...]] = ()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NewestRows

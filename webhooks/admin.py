@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -162,6 +161,7 @@ class AttemptInline(TabularInline):
 class MessageAdmin(NewestRowsAdmin[Message]):
     newest_by = "created_at"
     tenant_parameter = ""
+    not_listed = ("body",)
 
     list_display = ("created_at", "type", "tenant", "address", "state_badge", "attempts_made", "next_attempt_at")
     list_select_related = ("tenant",)
@@ -175,12 +175,6 @@ class MessageAdmin(NewestRowsAdmin[Message]):
         ("Body", {"fields": ("body_json",)}),
     )
     readonly_fields = ("address", "state_badge", "body_json")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        """A list does not read the bodies."""
-        rows = super().get_queryset(request)
-        match = request.resolver_match
-        return rows.defer("body") if match and (match.url_name or "").endswith("_changelist") else rows
 
     @admin.display(description="address")
     def address(self, message: Message) -> str:
