@@ -79,6 +79,7 @@ class GatewayConsumer(AsyncHttpConsumer):
             if self.watch_task is not None:
                 self.watch_task.cancel()
             plane.meters.inflight(-1)
+            del self.exchange  # each holds the other: apart, they are freed at once and not by the collector
 
     async def handle_exchange(self, plane: DataPlane, exchange: Exchange) -> None:
         """Refuse what is no request for this endpoint, else hand it to the pipeline."""
