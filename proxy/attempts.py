@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -170,7 +171,7 @@ async def _receive(exchange: Exchange, candidate: Candidate, stream: UpstreamStr
 
 
 def _whole_answer(call: Call, candidate: Candidate, reply: ProviderReply) -> Answer:
-    if candidate.adapter.dialect == call.dialect:
+    if call.dialect in candidate.adapter.dialects:
         return candidate.adapter.pass_through(call, reply)
     response = candidate.adapter.parse_response(call, reply)
     return Answer(
@@ -182,7 +183,7 @@ def _whole_answer(call: Call, candidate: Candidate, reply: ProviderReply) -> Ans
     )
 
 
-def _characters(parts: list[Any]) -> int:
+def _characters(parts: Sequence[Any]) -> int:
     """Of the texts, thinking and tool arguments of an answer, for an estimate of its tokens."""
     texts = (getattr(part, name, None) for part in parts for name in ("text", "name", "arguments"))
     return sum(len(text) for text in texts if text)
@@ -192,7 +193,7 @@ async def _open_stream(exchange: Exchange, candidate: Candidate, stream: Upstrea
     """Read until the first content (or the end): up to here another candidate may still answer."""
     call, adapter = exchange.call, candidate.adapter
     assert call is not None
-    if adapter.dialect == call.dialect:
+    if call.dialect in adapter.dialects:
         relay = adapter.stream_pass_through(call)
     else:
         renderer = exchange.dialect.stream_renderer(call, exchange.request_id, candidate.target.model)

@@ -167,6 +167,23 @@ class ChatResponse(msgspec.Struct, kw_only=True):
     usage: Usage | None = None
 
 
+class EmbeddingRequest(msgspec.Struct, kw_only=True):
+    """Texts to turn into vectors. Token ids are refused before: no other provider shares OpenAI's vocabulary."""
+
+    inputs: list[str]
+    dimensions: int | None = None
+    user: str | None = None
+
+
+class EmbeddingResponse(msgspec.Struct, kw_only=True):
+    """One vector an input, in order. `usage` None: the provider sent none."""
+
+    vectors: list[list[float]]
+    usage: Usage | None = None
+    parts: tuple[()] = ()  # no text: nothing to estimate output from
+    finish_reason: FinishReason = "stop"
+
+
 # ---------------------------------------------------------------- stream events (a decoder yields, a renderer takes)
 
 

@@ -6,13 +6,17 @@ from typing import Any
 
 import msgspec
 
-from proxy.canonical import ChatRequest, FinishReason, Usage
+from proxy.canonical import FinishReason, Usage
 from proxy.errors import UpstreamFault
 
 JSON = dict[str, Any]
 
-#: Client dialects: Tollbar's own, OpenAI chat completions, Anthropic messages.
+#: Client dialects: Tollbar's own, OpenAI chat completions, Anthropic messages, and OpenAI's and Anthropic's other APIs.
 TOLLBAR, OPENAI, ANTHROPIC = "chat", "openai", "anthropic"
+RESPONSES, COMPLETIONS, EMBEDDINGS, COUNT_TOKENS = "responses", "completions", "embeddings", "count_tokens"
+
+#: What a call wants of a provider: an answer, vectors, or the number of tokens of its input.
+CHAT, EMBED, COUNT = "chat", "embeddings", "count_tokens"
 
 
 class Call(msgspec.Struct, kw_only=True):
@@ -26,6 +30,7 @@ class Call(msgspec.Struct, kw_only=True):
     dialect: str
     body: JSON
     model: str
+    operation: str = CHAT
     stream: bool = False
     include_usage: bool = False  # OpenAI dialect: the client asked for a usage chunk
     max_tokens: int | None = None
@@ -41,7 +46,7 @@ class Call(msgspec.Struct, kw_only=True):
     anthropic_version: str | None = None  # header of the client, forwarded to Anthropic
     anthropic_beta: str | None = None
     output_cap: int | None = None  # set by admission when the client named no max_tokens and a limit needs one
-    canonical: ChatRequest | None = None  # filled on demand, see proxy.dialects.canonical()
+    canonical: Any = None  # ChatRequest, or EmbeddingRequest of EMBED; filled on demand by proxy.dialects.canonical()
 
 
 class AnswerFacts(msgspec.Struct, kw_only=True):
@@ -73,11 +78,15 @@ class ProviderTarget(msgspec.Struct, kw_only=True):
 
 
 class ProviderRequest(msgspec.Struct):
-    """An HTTP request to a provider: always POST, never following redirects."""
+    """An HTTP request to a provider: always POST, never following redirects.
+
+    `aws_region` names the region when AWS Signature Version 4 must still be put on it (proxy.aws_signing).
+    """
 
     url: str
     headers: dict[str, str]
     body: bytes
+    aws_region: str | None = None
 
 
 class ProviderReply(msgspec.Struct):

@@ -3,6 +3,7 @@
     GatewayError                    status, code, and what to tell the caller
     ├── BadRequest                  400  invalid_json duplicate_key invalid_request unknown_parameter
     │                                    context_length_exceeded
+    │   └── Inexpressible                    sound, but only a provider of the same dialect can take it
     ├── Unauthenticated             401  invalid_api_key invalid_token
     ├── PaymentRequired             402  budget_exceeded quota_exceeded
     ├── Forbidden                   403  model_not_allowed model_not_priced ip_not_allowed
@@ -65,6 +66,10 @@ class GatewayError(Exception):
 
 class BadRequest(GatewayError):
     status, default_code, type = 400, "invalid_request", "invalid_request_error"
+
+
+class Inexpressible(BadRequest):
+    """The request is sound, but cannot be said in another dialect than its own."""
 
 
 class Unauthenticated(GatewayError):

@@ -20,9 +20,9 @@ from proxy.authenticate import authenticate, credential_of
 from proxy.authorise import authorise, effective_user
 from proxy.context import Call
 from proxy.dialects.base import canonical
-from proxy.errors import BadRequest, ClientGone, GatewayError, UpstreamFault
+from proxy.errors import BadRequest, ClientGone, GatewayError, Inexpressible, UpstreamFault
 from proxy.event_id import new_event_id
-from proxy.exchange import Candidate, Delivery, Exchange
+from proxy.exchange import Candidate, Delivery, Exchange, Plan
 from proxy.metering import Outcome
 from proxy.plan import find_model, make_plan
 from proxy.plane import DataPlane
@@ -71,8 +71,7 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     plan = exchange.plan = make_plan(model, principal, call, now_ms)
     exchange.decision.append({"step": "plan", "candidates": [candidate_name(c) for c in plan.candidates]})
     exchange.decision.extend({"step": "candidate", **entry} for entry in plan.dropped)
-    if any(candidate.adapter.dialect != call.dialect for candidate in plan.candidates):
-        canonical(exchange.dialect, call)  # what is malformed is refused before anything is reserved
+    translate(exchange, plan)
     if call.max_tokens is None and needs_output_cap(exchange):
         call.output_cap = model.max_output_tokens
     bounds = metering.estimate(call, len(body), model)
@@ -91,6 +90,25 @@ async def prepare(plane: DataPlane, exchange: Exchange) -> float:
     )
     note_admission(exchange, await admit(plane, request))
     return asyncio.get_running_loop().time() + seconds
+
+
+def translate(exchange: Exchange, plan: Plan) -> None:
+    """Build the canonical form when a candidate needs it: what is malformed is refused before anything is reserved.
+
+    What only its own dialect can say leaves the candidates that speak it. Raises BadRequest.
+    """
+    call = exchange.call
+    assert call is not None
+    if all(call.dialect in candidate.adapter.dialects for candidate in plan.candidates):
+        return
+    try:
+        canonical(exchange.dialect, call)
+    except Inexpressible as error:
+        native = [candidate for candidate in plan.candidates if call.dialect in candidate.adapter.dialects]
+        if not native:
+            raise
+        exchange.decision.append({"step": "candidates", "kept": "same dialect", "param": error.param})
+        plan.candidates = native
 
 
 def refuse_unavailable(call: Call) -> None:

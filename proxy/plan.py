@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from proxy.context import Call
-from proxy.errors import Forbidden, NotFound, Unavailable
+from proxy.errors import BadRequest, Forbidden, NotFound, Unavailable
 from proxy.exchange import Candidate, Plan, Principal
 from proxy.providers.base import adapters
 from proxy.snapshot import ModelSpec, Snapshot, TargetSpec, matches
@@ -30,6 +30,8 @@ def make_plan(model: ModelSpec, principal: Principal, call: Call, now_ms: int) -
         price = target.price_at(now_ms)
         if adapter is None:
             _drop(plan, target, "kind not supported")
+        elif call.operation not in adapter.operations:
+            _drop(plan, target, f"does not offer {call.operation}")
         elif price is None and not principal.tenant.unpriced_allowed:
             _drop(plan, target, "no price")
         else:
@@ -37,6 +39,8 @@ def make_plan(model: ModelSpec, principal: Principal, call: Call, now_ms: int) -
     if not plan.candidates:
         if any(entry["reason"] == "no price" for entry in plan.dropped):
             raise Forbidden("The model has no price, and this tenant refuses unpriced models.", code="model_not_priced")
+        if any(entry["reason"].startswith("does not offer") for entry in plan.dropped):
+            raise BadRequest(f"The providers of this model do not offer {call.operation}.", param="model")
         raise Unavailable("No provider serves this model.", retry_after_ms=1_000)
     if len(plan.candidates) > 1:
         _order(plan, model.strategy, call)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
-from proxy.canonical import ChatRequest, ChatResponse, StreamEvent
+from proxy.canonical import StreamEvent
 from proxy.context import AnswerFacts, Call
 from proxy.errors import BadRequest, GatewayError
 
@@ -50,12 +50,15 @@ class Dialect:
         """Validate what the gateway relies on; raises BadRequest with `param`. Cheap: no canonical form is built."""
         raise NotImplementedError
 
-    def canonical(self, call: Call) -> ChatRequest:
-        """The call in neutral words. Raises BadRequest naming what is malformed."""
+    def canonical(self, call: Call) -> Any:
+        """The call in neutral words: ChatRequest, or EmbeddingRequest where that is the operation.
+
+        Raises BadRequest naming what is malformed, Inexpressible for what only this dialect can say.
+        """
         raise NotImplementedError
 
-    def render_response(self, call: Call, response: ChatResponse, facts: AnswerFacts) -> bytes:
-        """A whole answer as JSON bytes."""
+    def render_response(self, call: Call, response: Any, facts: AnswerFacts) -> bytes:
+        """A whole answer (ChatResponse or EmbeddingResponse) as JSON bytes."""
         raise NotImplementedError
 
     def stream_renderer(self, call: Call, request_id: str, model: str) -> StreamRenderer:
@@ -88,7 +91,7 @@ def refuse_steering(body: JSON) -> None:
         raise BadRequest(f"Unknown parameter: '{name}'.", code="unknown_parameter", param=name)
 
 
-def canonical(dialect: Dialect, call: Call) -> ChatRequest:
+def canonical(dialect: Dialect, call: Call) -> Any:
     """The canonical form of `call`, built at most once."""
     if call.canonical is None:
         call.canonical = dialect.canonical(call)

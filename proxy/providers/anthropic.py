@@ -25,7 +25,7 @@ _BETA = "anthropic-beta"
 
 class AnthropicAdapter(Adapter):
     kind: ClassVar[str] = "anthropic"
-    dialect: ClassVar[str | None] = ANTHROPIC
+    dialects: ClassVar[frozenset[str]] = frozenset((ANTHROPIC,))
     default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:

@@ -11,8 +11,8 @@ import pkgutil
 from functools import cache
 from typing import ClassVar, Protocol
 
-from proxy.canonical import ChatResponse, FinishReason, StreamEvent, Usage
-from proxy.context import Answer, Call, ProviderReply, ProviderRequest, ProviderTarget, Relay
+from proxy.canonical import ChatResponse, EmbeddingResponse, FinishReason, StreamEvent, Usage
+from proxy.context import CHAT, Answer, Call, ProviderReply, ProviderRequest, ProviderTarget, Relay
 from proxy.errors import UpstreamFault
 
 #: A count above this in a provider's usage is nonsense: treated as if no usage was sent.
@@ -41,8 +41,10 @@ class Adapter:
     """One kind of provider. Subclasses set the class variables and implement the verbs."""
 
     kind: ClassVar[str] = ""
-    #: The client dialect (proxy.context) this provider speaks itself: bodies and answers pass through.
-    dialect: ClassVar[str | None] = None
+    #: The client dialects (proxy.context) this provider speaks itself: bodies and answers pass through.
+    dialects: ClassVar[frozenset[str]] = frozenset()
+    #: What it can be asked for (proxy.context): CHAT, EMBED, COUNT.
+    operations: ClassVar[frozenset[str]] = frozenset((CHAT,))
     #: Where the provider's API is when the configuration names no base_url; None: it must be named.
     default_base_url: ClassVar[str | None] = None
 
@@ -50,8 +52,11 @@ class Adapter:
         """The HTTP request for `call` at `target`. Raises BadRequest naming a block the provider cannot express."""
         raise NotImplementedError
 
-    def parse_response(self, call: Call, reply: ProviderReply) -> ChatResponse:
-        """A 2xx answer in canonical form. Raises UpstreamFault (kind protocol, or the error inside) when it is none."""
+    def parse_response(self, call: Call, reply: ProviderReply) -> ChatResponse | EmbeddingResponse:
+        """A 2xx answer in canonical form. Raises UpstreamFault (kind protocol, or the error inside) when it is none.
+
+        A call with `operation` EMBED has an EmbeddingRequest as its canonical form and gets an EmbeddingResponse.
+        """
         raise NotImplementedError
 
     def pass_through(self, call: Call, reply: ProviderReply) -> Answer:

@@ -38,7 +38,7 @@ _CALL = re.compile(r"call\s+([A-Za-z0-9_-]{1,64})\s*(\{.*\})?\s*$", re.DOTALL)
 
 class MockAdapter(OpenAIAdapter):
     kind: ClassVar[str] = "mock"
-    dialect: ClassVar[str | None] = OPENAI
+    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI,))
     default_base_url: ClassVar[str | None] = MOCK_SCHEME
 
     def _url(self, target: ProviderTarget) -> str:

@@ -24,7 +24,7 @@ _LIMITS = ("max_completion_tokens", "max_tokens")
 
 class OpenAIAdapter(Adapter):
     kind: ClassVar[str] = "openai"
-    dialect: ClassVar[str | None] = OPENAI
+    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI,))
     default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
     #: The member that limits the output when the gateway writes one; newer OpenAI models refuse max_tokens.
     limit_member: ClassVar[str] = "max_completion_tokens"
@@ -32,7 +32,7 @@ class OpenAIAdapter(Adapter):
     private_members: ClassVar[tuple[str, ...]] = ("extra_content", "reasoning_content")
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
-        body = self._own_body(call, target) if call.dialect == self.dialect else self._translated(call, target)
+        body = self._own_body(call, target) if call.dialect in self.dialects else self._translated(call, target)
         if call.stream:
             options = body.get("stream_options")
             body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}

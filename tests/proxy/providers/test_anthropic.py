@@ -48,7 +48,7 @@ def message(*blocks: dict, **members) -> dict:
 
 def test_it_is_found_by_its_kind():
     adapter = adapter_for("anthropic")
-    assert (adapter.dialect, adapter.default_base_url) == (ANTHROPIC, "https://api.anthropic.com")
+    assert (adapter.dialects, adapter.default_base_url) == ({ANTHROPIC}, "https://api.anthropic.com")
 
 
 # ---------------------------------------------------------------- requests

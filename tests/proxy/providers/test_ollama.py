@@ -61,7 +61,7 @@ def response_of(document) -> ChatResponse:
 
 def test_it_is_found_by_its_kind_and_speaks_no_clients_dialect():
     adapter = adapter_for("ollama")
-    assert (adapter.dialect, adapter.default_base_url) == (None, "http://127.0.0.1:11434")
+    assert (adapter.dialects, adapter.default_base_url) == (frozenset(), "http://127.0.0.1:11434")
 
 
 # ---------------------------------------------------------------- requests

@@ -244,7 +244,9 @@ def answer(message: dict | None = None, finish: str = "stop", **members) -> byte
 
 
 def read(body: bytes) -> ChatResponse:
-    return adapter_for("openai").parse_response(own(), ProviderReply(200, {}, body))
+    response = adapter_for("openai").parse_response(own(), ProviderReply(200, {}, body))
+    assert isinstance(response, ChatResponse)
+    return response
 
 
 def handed_on(body: bytes):
