@@ -6,7 +6,6 @@ idempotent by event id: whoever delivers an event twice (a drain that crashed af
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from audit.bulk_insert import insert_rows, moment
 from audit.canonical import GENESIS, canonical, link_hash
 from audit.chains import chain_of
 from audit.columns import COLUMNS, column_values
+from audit.event_id import new_event_id
 from audit.events import KINDS, REQUEST
 from audit.models import AuditEvent, ChainHead
 from audit.redaction import without_secrets
@@ -143,7 +143,7 @@ def change(kind: str, **facts: Unpack[ChangeFacts]) -> NewEvent:
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is not in the event catalogue")
     now, tenant = datetime.now(UTC), facts.get("tenant", "")
-    event_id = new_event_id(now)
+    event_id = new_event_id(int(now.timestamp() * 1000))
     body = {
         "id": event_id,
         "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -158,11 +158,3 @@ def change(kind: str, **facts: Unpack[ChangeFacts]) -> NewEvent:
         "address": facts.get("address", ""),
     }
     return NewEvent(id=event_id, chain=chain_of(tenant), time=now, body=body)
-
-
-def new_event_id(now: datetime) -> str:
-    """UUIDv7 (RFC 9562) of this moment."""
-    tail = os.urandom(10)
-    milliseconds = int(now.timestamp() * 1000).to_bytes(6, "big")
-    digits = (milliseconds + bytes((0x70 | tail[0] & 15, tail[1], 0x80 | tail[2] & 63)) + tail[3:]).hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

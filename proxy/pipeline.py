@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from audit.event_id import new_event_id
 from billing.money import nano_to_text
 from proxy import metering, settle
 from proxy.admission import AdmissionRequest, Admitted, admit, rate_headers
@@ -21,7 +22,6 @@ from proxy.authorise import authorise, effective_user
 from proxy.context import Call
 from proxy.dialects.base import canonical
 from proxy.errors import BadRequest, ClientGone, GatewayError, Inexpressible, UpstreamFault
-from proxy.event_id import new_event_id
 from proxy.exchange import Candidate, Delivery, Exchange, Plan
 from proxy.metering import Outcome
 from proxy.plan import find_model, make_plan

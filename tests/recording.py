@@ -9,9 +9,9 @@ from typing import Any
 from django.db import connection
 
 from audit.append_only import create_statements, drop_statements
+from audit.event_id import new_event_id
 from audit.recorder import NewEvent
 from billing.ledger import Posting
-from proxy.event_id import new_event_id
 from proxy.metering import iso_ms
 
 #: 2026-03-14 09:26:53.589 UTC

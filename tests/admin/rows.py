@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from audit.chains import chain_of
-from audit.recorder import NewEvent, new_event_id, record
+from audit.event_id import new_event_id
+from audit.recorder import NewEvent, record
 from billing.models import Budget, LedgerEntry, Price, Quota, UsageRollup
 from proxy.models import ModelAlias, Provider, Target
 from tenants.models import ApiKey, JwtIssuer, Tenant, Tier
@@ -98,7 +99,7 @@ class Rows:
 
 def add_event(tenant: str, request_id: str, status: str, *, at: datetime = NOON, **body: object) -> str:
     """The id of a new audit event of a request."""
-    event_id = new_event_id(at)
+    event_id = new_event_id(int(at.timestamp() * 1000))
     text = {
         "id": event_id,
         "time": at.isoformat(),
@@ -117,7 +118,7 @@ def add_entry(
     tenant: Tenant, key: ApiKey | None, request_id: str, *, time: datetime = NOON, **fields: object
 ) -> LedgerEntry:
     values = {
-        "event_id": new_event_id(time),
+        "event_id": new_event_id(int(time.timestamp() * 1000)),
         "request_id": request_id,
         "time": time,
         "endpoint": "/v1/chat",
