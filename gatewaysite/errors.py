@@ -69,4 +69,5 @@ def _in_our_shape(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
 
 
 def _is_for_programs(path: str) -> bool:
+    path = "/" + path.lstrip("/")  # a base URL with one slash too many is a program's, too
     return path in PROGRAMS_PATHS or path.startswith(PROGRAMS_PREFIXES)

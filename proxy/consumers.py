@@ -37,6 +37,8 @@ BODY_SECONDS = 30.0
 #: Requests shorter than this are not watched for a leaving client: starting the watch costs more than they do.
 WATCH_AFTER_SECONDS = 0.05
 
+_UTF_8 = re.compile(rb"""charset=["']?(utf-?8|us-ascii)\b""")
+
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_-]{1,64}")
 
 
@@ -103,9 +105,9 @@ class GatewayConsumer(AsyncHttpConsumer):
     async def read_body(self) -> bytes:
         """The request's body. Raises UnsupportedMediaType or TooLarge, the latter without reading on."""
         headers = self.exchange.headers
-        media_type = headers.get(b"content-type", b"application/json").split(b";")[0].strip().lower()
-        if media_type != b"application/json":
-            raise UnsupportedMediaType("Send the body as application/json.")
+        media_type, _, parameters = headers.get(b"content-type", b"application/json").lower().partition(b";")
+        if media_type.strip() != b"application/json" or (b"charset" in parameters and not _UTF_8.search(parameters)):
+            raise UnsupportedMediaType("Send the body as application/json in UTF-8.")
         if headers.get(b"content-encoding", b"identity").strip().lower() not in (b"identity", b""):
             raise UnsupportedMediaType("Send the body without a content encoding.")
         limit = (await ensure_started()).config.max_request_bytes

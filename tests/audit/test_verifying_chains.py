@@ -230,6 +230,12 @@ def test_the_chain_of_one_tenant_can_be_checked_alone(recorded):
     assert json.loads(told("--tenant", "acme", "--json"))["heads"][0]["chain"] == chain
 
 
+def test_a_tenant_without_events_is_a_usage_error_and_not_a_chain_that_holds(recorded):
+    with pytest.raises(CommandError, match="nobody: the log holds no event") as error:
+        call_command("verify_audit", "--tenant", "nobody")
+    assert error.value.returncode == 2
+
+
 @pytest.mark.parametrize("content", ["{}", "no json", '{"heads": [{"chain": 1}]}', None])
 def test_a_checkpoint_that_is_none_is_a_usage_error(tmp_path, content):
     path = tmp_path / "heads.json"

@@ -24,7 +24,7 @@ def error_of(answer, status, code):
 @pytest.mark.parametrize("debug", [False, True])
 async def test_an_unknown_path_is_404_in_the_error_shape(gateway, settings, debug):
     settings.DEBUG = debug
-    for path in ("/v1/no-such", "/v1/", "/v1//models", "/v1/models/", "/v1/models%00", "/api/no-such/"):
+    for path in ("/v1/no-such", "/v1/", "/v1//models", "/v1/models/", "/v1/models%00", "/api/no-such/", "http://127.0.0.1//v1/chat"):
         answer = await gateway.ask(path)
         error_of(answer, 404, "not_found")
         assert "urlconf" not in answer.text.lower()
@@ -52,6 +52,20 @@ async def test_a_data_plane_path_answers_post_only(gateway, method):
     assert answer.json()["type"] == "error"
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert answer.json()["request_id"] == answer.headers["request-id"]
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/plain", "application/json; charset=utf-16", "application/json;charset=latin-1"]
+)
+async def test_a_body_that_is_no_json_in_utf_8_is_415(gateway, cast, media_type):
+    options = {"method": "POST", "content": b"{}", "headers": {"content-type": media_type}}
+    error_of(await gateway.ask("/v1/chat", cast.keys["app"], **options), 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("media_type", ["application/json; charset=UTF-8", 'Application/JSON; charset="utf-8"'])
+async def test_utf_8_may_be_said(gateway, cast, media_type):
+    options = {"method": "POST", "content": b"{}", "headers": {"content-type": media_type}}
+    error_of(await gateway.ask("/v1/chat", cast.keys["app"], **options), 400, "invalid_request")
 
 
 @pytest.mark.parametrize("debug", [False, True])

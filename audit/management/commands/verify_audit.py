@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit.chain import Report, verify_chains
 from audit.chains import chain_of
+from audit.models import AuditEvent
 from audit.verifier import Anchors, read_heads
 
 
@@ -32,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object, which is a checkpoint too")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        chains = [chain_of(options["tenant"])] if options["tenant"] else None
+        chains = [_chain_of_tenant(options["tenant"])] if options["tenant"] else None
         anchors = _anchors(options["checkpoint"]) if options["checkpoint"] else None
         report = verify_chains(chains, anchors, lambda read: self.stderr.write(f"{read} events read"))
         if options["json"]:
@@ -48,6 +49,13 @@ class Command(BaseCommand):
             self.stdout.write(f"{sentence[0].upper()}{sentence[1:]}.")
         if report.ok:
             self.stdout.write(f"{report.events} events in {len(report.heads)} chains: every chain holds.")
+
+
+def _chain_of_tenant(slug: str) -> int:
+    """A name without events is a typing error, or all its events are gone: neither may look like a chain that holds."""
+    if not AuditEvent.objects.filter(tenant=slug).exists():
+        raise CommandError(f"--tenant {slug}: the log holds no event of this tenant", returncode=2)
+    return chain_of(slug)
 
 
 def _anchors(path: Path) -> Anchors:
