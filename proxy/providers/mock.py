@@ -41,8 +41,8 @@ class MockAdapter(OpenAIAdapter):
     dialects: ClassVar[frozenset[str]] = frozenset((OPENAI,))
     default_base_url: ClassVar[str | None] = MOCK_SCHEME
 
-    def _url(self, target: ProviderTarget) -> str:
-        return f"{MOCK_SCHEME}chat/completions"
+    def _url(self, target: ProviderTarget, path: str) -> str:
+        return f"{MOCK_SCHEME}{path.lstrip('/')}"
 
 
 class MockReply(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions (POST /chat/completions). Its relatives extend the class."""
+"""OpenAI: chat completions, and the APIs of `native` for clients that speak them. Its relatives extend the class."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from proxy.canonical import ChatResponse
-from proxy.context import OPENAI, Answer, Call, ProviderReply, ProviderRequest, ProviderTarget
+from proxy.context import OPENAI, Answer, Call, ProviderReply, ProviderRequest, ProviderTarget, Relay
 from proxy.errors import UpstreamFault
 from proxy.openai_format.answer import chat_response, whole_answer
 from proxy.openai_format.decoder import OpenAIStreamDecoder
 from proxy.openai_format.errors import fault_of_reply
+from proxy.openai_format.native import NativeApi
 from proxy.openai_format.relay import OpenAIRelay
 from proxy.openai_format.request import chat_body
 from proxy.providers.base import Adapter
@@ -21,10 +22,16 @@ JSON = dict[str, Any]
 #: Members by which a client may limit the output.
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
+_CHAT = NativeApi("/chat/completions", whole_answer, OpenAIRelay)
+
 
 class OpenAIAdapter(Adapter):
     kind: ClassVar[str] = "openai"
-    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI,))
+    #: Client dialect -> the API of the same words. ADD AN API = ADD A LINE HERE; `dialects` says which a kind has.
+    native: ClassVar[dict[str, NativeApi]] = {
+        OPENAI: _CHAT,
+    }
+    dialects: ClassVar[frozenset[str]] = frozenset(native)
     default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
     #: The member that limits the output when the gateway writes one; newer OpenAI models refuse max_tokens.
     limit_member: ClassVar[str] = "max_completion_tokens"
@@ -32,17 +39,16 @@ class OpenAIAdapter(Adapter):
     private_members: ClassVar[tuple[str, ...]] = ("extra_content", "reasoning_content")
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
-        body = self._own_body(call, target) if call.dialect in self.dialects else self._translated(call, target)
-        if call.stream:
-            options = body.get("stream_options")
-            body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        return ProviderRequest(self._url(target), self._headers(call, target), msgspec.json.encode(body))
+        api = self.native[call.dialect] if call.dialect in self.dialects else None
+        body = self._translated(call, target) if api is None else self._own_body(api, call, target)
+        url = self._url(target, (api or _CHAT).path)
+        return ProviderRequest(url, self._headers(call, target), msgspec.json.encode(body))
 
     def parse_response(self, call: Call, reply: ProviderReply) -> ChatResponse:
         return chat_response(reply.body)
 
     def pass_through(self, call: Call, reply: ProviderReply) -> Answer:
-        return whole_answer(reply.body)
+        return self.native[call.dialect].pass_through(reply.body)
 
     def parse_error(self, reply: ProviderReply) -> UpstreamFault:
         return fault_of_reply(reply)
@@ -50,11 +56,15 @@ class OpenAIAdapter(Adapter):
     def stream_decoder(self, call: Call) -> OpenAIStreamDecoder:
         return OpenAIStreamDecoder()
 
-    def stream_pass_through(self, call: Call) -> OpenAIRelay:
-        return OpenAIRelay(call)
+    def stream_pass_through(self, call: Call) -> Relay:
+        relay = self.native[call.dialect].relay
+        if relay is None:
+            raise TypeError(f"{call.dialect} does not stream")
+        return relay(call)
 
-    def _url(self, target: ProviderTarget) -> str:
-        return f"{target.base_url.rstrip('/')}/chat/completions"
+    def _url(self, target: ProviderTarget, path: str) -> str:
+        """Where the API at `path` is."""
+        return f"{target.base_url.rstrip('/')}{path}"
 
     def _headers(self, call: Call, target: ProviderTarget) -> dict[str, str]:
         headers = {
@@ -65,15 +75,22 @@ class OpenAIAdapter(Adapter):
             headers["authorization"] = f"Bearer {target.secret}"
         return {**headers, **target.headers} if target.headers else headers
 
-    def _own_body(self, call: Call, target: ProviderTarget) -> JSON:
+    def _own_body(self, api: NativeApi, call: Call, target: ProviderTarget) -> JSON:
         """The client's own body, unknown members included."""
+        if api.body is None:
+            return self._own_chat(call, target)
+        body = api.body(call)
+        body["model"] = target.model
+        return body
+
+    def _own_chat(self, call: Call, target: ProviderTarget) -> JSON:
         body = call.body | {"model": target.model}
         messages = body["messages"]
         if any(message["role"] == "assistant" and self._has_private(message) for message in messages):
             body["messages"] = [self._public(message) for message in messages]
         if call.output_cap is not None and all(body.get(name) is None for name in _LIMITS):
             body[self.limit_member] = call.output_cap
-        return body
+        return _with_usage(body) if call.stream else body
 
     def _has_private(self, message: JSON) -> bool:
         if any(name in message for name in self.private_members):
@@ -110,4 +127,12 @@ class OpenAIAdapter(Adapter):
             body[self.limit_member] = limit
         if call.stream:
             body["stream"] = True
+            _with_usage(body)
         return body
+
+
+def _with_usage(body: JSON) -> JSON:
+    """`body` asking for the usage of its stream, whatever the client wants of it."""
+    options = body.get("stream_options")
+    body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+    return body
