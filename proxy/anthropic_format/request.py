@@ -13,18 +13,15 @@ import msgspec
 
 from proxy.anthropic_format import models
 from proxy.anthropic_format.shapes import MAX_TOOL_NAME, allowed_name
+from proxy.anthropic_format.thinking import thinking_members
 from proxy.anthropic_format.turns import inexpressible, system_blocks, turns
-from proxy.canonical import ChatRequest, Message, ResponseFormat, Text, Thinking, Tool, ToolCall, ToolResult
+from proxy.canonical import ChatRequest, ResponseFormat, Tool
 from proxy.context import ANTHROPIC
 
 JSON = dict[str, Any]
 
 #: For callers who name no limit; the API wants one (tokens).
 DEFAULT_MAX_TOKENS = 4096
-#: The smallest thinking budget the API takes, and what an effort is worth (tokens).
-MIN_BUDGET = 1024
-_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
-_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
 
 #: Members of a JSON schema that hold schemas by name, and those that hold plain values.
 _NAMED_SCHEMAS, _VALUES = ("properties", "$defs", "definitions"), ("enum", "const", "default", "examples")
@@ -89,7 +86,7 @@ def _tool(tool: Tool, model: str) -> JSON:
     if tool.description:
         written["description"] = tool.description
     if tool.strict and models.takes_schema(model):
-        written |= {"input_schema": _closed(schema), "strict": True}
+        written |= {"input_schema": closed_schema(schema), "strict": True}
     if tool.cache_control is not None:
         written["cache_control"] = tool.cache_control
     return written
@@ -101,7 +98,7 @@ def _add_format(body: JSON, system: list[JSON], wanted: ResponseFormat | None) -
         return
     schema = wanted.schema if wanted.type == "json_schema" else None
     if schema is not None and models.takes_schema(body["model"]):
-        body["output_config"] = {"format": {"type": "json_schema", "schema": _closed(schema)}}
+        body["output_config"] = {"format": {"type": "json_schema", "schema": closed_schema(schema)}}
         return
     text = _ONLY_JSON
     if schema is not None:
@@ -109,53 +106,29 @@ def _add_format(body: JSON, system: list[JSON], wanted: ResponseFormat | None) -
     system.append({"type": "text", "text": text})
 
 
-def _closed(schema: Any) -> Any:
+def closed_schema(schema: Any) -> Any:
     """The schema with every object closed to other members, as the API demands."""
     if isinstance(schema, list):
-        return [_closed(item) for item in schema]
+        return [closed_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     closed: JSON = {}
     for name, value in schema.items():
         if name in _NAMED_SCHEMAS and isinstance(value, dict):
-            closed[name] = {key: _closed(inner) for key, inner in value.items()}
+            closed[name] = {key: closed_schema(inner) for key, inner in value.items()}
         else:
-            closed[name] = value if name in _VALUES else _closed(value)
+            closed[name] = value if name in _VALUES else closed_schema(value)
     if schema.get("type") == "object":
         closed["additionalProperties"] = False
     return closed
 
 
 def _add_thinking(body: JSON, request: ChatRequest) -> None:
-    mode = models.thinking_mode(body["model"])
-    effort = request.reasoning_effort
-    if mode == "adaptive" and (effort in _EFFORTS or request.thinking_budget):
-        body["thinking"] = {"type": "adaptive"}
-        if effort in _EFFORTS:
-            extra = effort == "xhigh" and models.takes_extra_effort(body["model"])
-            body.setdefault("output_config", {})["effort"] = effort if extra else _EFFORTS[effort]
-    elif mode == "budget" and _may_think(body, request):
-        wanted = request.thinking_budget or _BUDGETS.get(effort or "", 0)
-        budget = min(wanted, body["max_tokens"] // 2)  # the limit covers thinking and answer
-        if budget >= MIN_BUDGET:
-            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
-
-
-def _may_think(body: JSON, request: ChatRequest) -> bool:
-    """With a budget, tools may not be forced, and calls whose results come now must have been thought about."""
-    if body.get("tool_choice", {}).get("type") in ("any", "tool"):
-        return False
-    last_calls: Message | None = None
-    for message in request.messages:
-        if any(isinstance(part, ToolCall) for part in message.parts):
-            last_calls = message
-    in_loop = any(isinstance(part, ToolResult) for message in request.messages[-1:] for part in message.parts)
-    return not in_loop or last_calls is None or _is_thought(last_calls)
-
-
-def _is_thought(message: Message) -> bool:
-    first = next((part for part in message.parts if not (isinstance(part, Text) and not part.text.strip())), None)
-    return isinstance(first, Thinking) and bool(first.signature or first.redacted)
+    thinking, effort = thinking_members(request, body["model"], body["max_tokens"])
+    if thinking is not None:
+        body["thinking"] = thinking
+    if effort is not None:
+        body.setdefault("output_config", {})["effort"] = effort
 
 
 def _add_sampling(body: JSON, request: ChatRequest) -> None:
