@@ -15,7 +15,7 @@ import msgspec
 
 from billing.money import nano_to_text
 from proxy.canonical import FinishReason, Usage
-from proxy.context import AnswerFacts, Call
+from proxy.context import COUNT, EMBED, AnswerFacts, Call
 from proxy.exchange import Exchange, Plan
 from proxy.metrics import Meters
 from proxy.snapshot import ModelSpec
@@ -46,19 +46,43 @@ class Estimate(msgspec.Struct, frozen=True):
 
 def estimate(call: Call, body_bytes: int, model: ModelSpec) -> Estimate:
     """Before the call. `body_bytes` is the size of the request as received."""
+    if call.operation == COUNT:
+        return Estimate(0, 0, 0, 0)
+    if call.operation == EMBED:
+        return _embedding_estimate(call.body.get("input"), body_bytes)
     images, image_bytes = _images(call.body) if body_bytes > 512 else (0, 0)
     text = body_bytes - image_bytes
     bound = text + PROMPT_OVERHEAD + images * IMAGE_TOKENS
     if "tools" in call.body or "functions" in call.body:
         bound += text // 2 + TOOLS_OVERHEAD
-    cap = call.max_tokens or call.output_cap or model.max_output_tokens
-    named = call.max_tokens or OUTPUT_TOKENS_EXPECTED
+    cap = model.max_output_tokens if call.output_cap is None else call.output_cap
+    named = OUTPUT_TOKENS_EXPECTED
+    if call.max_tokens is not None:
+        cap = named = call.max_tokens
     return Estimate(
         input_expected=text // BYTES_PER_TOKEN + 1 + images * IMAGE_TOKENS_EXPECTED,
         input_bound=bound,
         output_expected=named * call.choices,
         output_bound=cap * call.choices,
     )
+
+
+def _embedding_estimate(given: Any, body_bytes: int) -> Estimate:
+    """Nothing comes out. Token ids are counted; of texts, models add a few tokens to each, as JSON adds bytes."""
+    entries = given if isinstance(given, list) else ()
+    if entries and isinstance(entries[0], int):
+        tokens = len(entries)
+    elif entries and isinstance(entries[0], list):
+        tokens = sum(map(len, entries))
+    else:
+        return Estimate(body_bytes // BYTES_PER_TOKEN + 1, body_bytes + PROMPT_OVERHEAD, 0, 0)
+    return Estimate(tokens, tokens + PROMPT_OVERHEAD, 0, 0)
+
+
+def counted_tokens(call: Call, body_bytes: int) -> int:
+    """What the input of a chat comes to, for a caller that only wants it counted."""
+    images, image_bytes = _images(call.body)
+    return (body_bytes - image_bytes) // BYTES_PER_TOKEN + 1 + images * IMAGE_TOKENS_EXPECTED
 
 
 def worst_cost_nano(plan: Plan, bounds: Estimate) -> int | None:

@@ -10,6 +10,8 @@ JSON = dict[str, Any]
 
 #: The most output tokens any caller may name: above, it is a mistake.
 MAX_OUTPUT_TOKENS = 10_000_000
+#: What a legacy completion generates when its caller names no max_tokens, as OpenAI documents it.
+DEFAULT_COMPLETION_TOKENS = 16
 MAX_MODEL_NAME = 256
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 512

@@ -43,7 +43,7 @@ class OpenAIDialect(Dialect):
             body=body,
             model=model,
             stream=fields.boolean(body, "stream") or False,
-            include_usage=_include_usage(body),
+            include_usage=include_usage(body),
             max_tokens=max(limits) if limits else None,
             choices=fields.integer(body, "n", 1, fields.MAX_CHOICES) or 1,
             user=fields.text(body, "user", fields.MAX_USER),
@@ -60,7 +60,8 @@ class OpenAIDialect(Dialect):
         return OpenAIStreamRenderer(call, model)
 
 
-def _include_usage(body: JSON) -> bool:
+def include_usage(body: JSON) -> bool:
+    """Whether a stream's client asked for a chunk of usage."""
     options = body.get("stream_options")
     if options is None:
         return False

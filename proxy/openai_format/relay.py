@@ -7,7 +7,7 @@ more than one usage, badly numbered tool calls, a second finish reason, a wrong 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -47,6 +47,9 @@ class _ChoiceState(msgspec.Struct):
 class OpenAIRelay(Relay):
     """One stream. Nothing is handed out before the first content, so that another provider may still answer."""
 
+    #: What every chunk of this format is called.
+    object_name: ClassVar[str] = OBJECT
+
     def __init__(self, call: Call) -> None:
         self._asked = call.include_usage
         self._parser = SseParser()
@@ -70,7 +73,7 @@ class OpenAIRelay(Relay):
             return b""
         out = self._hand_on(self._parser.flush())
         if not self.done and self.fault is None:
-            if self._states and all(state.finished for state in self._states.values()):
+            if self._has_finished():
                 self._finish()
             else:
                 self.fault = UpstreamFault("protocol", "the stream ended before its end marker", status=200)
@@ -78,11 +81,7 @@ class OpenAIRelay(Relay):
 
     def end(self, facts: AnswerFacts) -> bytes:
         frames = [*self._waiting, *self._held]
-        for index, state in sorted(self._states.items()):
-            if not state.finished:
-                reason = "tool_calls" if state.joiner.calls else "stop"
-                choice = {"index": index, "delta": {}, "logprobs": None, "finish_reason": reason}
-                frames.append(self._made_up([choice]))
+        frames += [self._made_up([choice]) for choice in self._closings()]
         if self._asked:
             frames.append(self._usage_frame or self._made_up([], self._usage or usage_object(facts.usage)))
         frames.append(frame(b"[DONE]"))
@@ -120,10 +119,26 @@ class OpenAIRelay(Relay):
             self.fault = UpstreamFault("protocol", "a stream of too many events without content", status=200)
 
     def _finish(self) -> None:
-        if not self._states:
+        if not self._has_answered():
             raise UpstreamFault("protocol", "a stream without an answer", status=200)
         self.done = True
         self.usage_final = self.usage is not None
+
+    def _has_answered(self) -> bool:
+        return bool(self._states)
+
+    def _has_finished(self) -> bool:
+        """Whether every choice that began has its finish reason."""
+        return bool(self._states) and all(state.finished for state in self._states.values())
+
+    def _closings(self) -> list[JSON]:
+        """Last chunks of choices that the provider's end marker left without a finish reason."""
+        found: list[JSON] = []
+        for index, state in sorted(self._states.items()):
+            if not state.finished:
+                reason = "tool_calls" if state.joiner.calls else "stop"
+                found.append({"index": index, "delta": {}, "logprobs": None, "finish_reason": reason})
+        return found
 
     def _take(self, name: bytes | None, data: bytes, out: list[bytes]) -> None:
         """One event. The usual one, a piece of an only choice, passes unchanged and fast."""
@@ -163,7 +178,7 @@ class OpenAIRelay(Relay):
         if error:
             raise fault_of_error(error)
         if chunk.usage is not None:
-            self._note_usage(chunk, data)
+            self._note_usage(chunk.usage, data, alone=not chunk.choices, known=chunk.object == OBJECT)
         if chunk.choices is None:
             return
         self._latest = data
@@ -235,21 +250,23 @@ class OpenAIRelay(Relay):
         if not held and not self.started and (count or delta.tool_calls or delta.audio):
             self.started = True
 
-    def _note_usage(self, chunk: Chunk, data: bytes) -> None:
-        """Usage is cumulative: the latest counts. One that makes no sense counts as none."""
-        usage = read_usage(chunk.usage)
+    def _note_usage(self, source: Any, data: bytes, *, alone: bool, known: bool) -> None:
+        """Usage is cumulative: the latest counts. One that makes no sense counts as none.
+
+        `alone`: its chunk has no choices; `known`: the chunk is called what it is.
+        """
+        usage = read_usage(source)
         if usage is None:
             return
-        self.usage, self._usage = usage, chunk.usage
-        self.usage_final = self._any_finished or not chunk.choices
-        own = not chunk.choices and chunk.object == OBJECT
-        self._usage_frame = frame(data) if own else None
+        self.usage, self._usage = usage, source
+        self.usage_final = self._any_finished or alone
+        self._usage_frame = frame(data) if alone and known else None
 
     def _made_up(self, choices: list[JSON], usage: JSON | None = None) -> bytes:
         """A chunk that the provider did not send, with the id, time and model of those it did."""
         latest = document_of(self._latest)
         chunk: JSON = {name: latest[name] for name in ("id", "created", "model") if name in latest}
-        chunk |= {"object": OBJECT, "choices": choices}
+        chunk |= {"object": self.object_name, "choices": choices}
         if usage is not None:
             chunk["usage"] = usage
         return frame(encode(chunk))

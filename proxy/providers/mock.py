@@ -8,18 +8,22 @@
     stream-dies   the connection is cut after some content
 
 Usage is a token for four characters, rounded up. "call NAME {json}" as the last thing said calls that tool when it was
-offered; a JSON response format answers {"echo": …}. The adapter speaks OpenAI's format; `mock_reply` is played by
-proxy/upstream.py.
+offered; a JSON response format answers {"echo": …}. A legacy completion goes on with " Echo: " and its prompt; an
+embedding counts the words of a text, so that texts with the same words are near each other. The adapter speaks OpenAI's
+formats; `mock_reply` is played by proxy/upstream.py.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import zlib
 from typing import Any, ClassVar
 
 import msgspec
 
-from proxy.context import OPENAI, ProviderTarget
+from proxy.context import COMPLETIONS, EMBEDDINGS, OPENAI, ProviderTarget
+from proxy.openai_format.vectors import float32_base64
 from proxy.providers.openai import OpenAIAdapter
 from proxy.sse import frame
 
@@ -33,12 +37,15 @@ SLOW_MS = 2000
 #: When this was written: mock answers do not depend on the time.
 CREATED = 1_750_000_000
 
+#: Of a mock embedding whose caller asks for no other number.
+DIMENSIONS = 64
+
 _CALL = re.compile(r"call\s+([A-Za-z0-9_-]{1,64})\s*(\{.*\})?\s*$", re.DOTALL)
 
 
 class MockAdapter(OpenAIAdapter):
     kind: ClassVar[str] = "mock"
-    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI,))
+    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI, COMPLETIONS, EMBEDDINGS))
     default_base_url: ClassVar[str | None] = MOCK_SCHEME
 
     def _url(self, target: ProviderTarget, path: str) -> str:
@@ -70,19 +77,24 @@ class _Said(msgspec.Struct):
 
 
 def mock_reply(body: JSON, model: str, sequence: int) -> MockReply:
-    """The answer to a chat completion request. `sequence` counts the calls of this process, from 1."""
+    """The answer to a request of one of the three APIs. `sequence` counts the calls of this process, from 1."""
     if model == "fail-500":
         return _error(500, "The mock model failed.", "server_error")
     if model == "fail-429":
         return _error(429, "The mock model is busy.", "rate_limit_exceeded", {"retry-after": "1"})
     if model == "flaky" and sequence % 2:
         return _error(503, "The mock model is flaky.", "server_error")
-    said = _said(body)
     delay_ms = SLOW_MS if model == "slow" else 0
     dies = model == "stream-dies"
+    if "prompt" in body:
+        said = _continued(body)
+    elif "messages" in body:
+        said = _said(body)
+    else:
+        return MockReply(200, {"content-type": "application/json"}, [(delay_ms, _embeddings(body, model))])
     if body.get("stream") is True:
         return _stream(said, body, model, delay_ms, dies=dies)
-    whole = msgspec.json.encode(_completion(said, model))
+    whole = msgspec.json.encode(_text_completion(said, model) if "prompt" in body else _completion(said, model))
     return MockReply(
         status=200,
         headers={"content-type": "application/json"},
@@ -114,6 +126,18 @@ def _said(body: JSON) -> _Said:
         if isinstance(limit, int) and len(text) > limit * CHARACTERS_PER_TOKEN:
             text, finish = text[: limit * CHARACTERS_PER_TOKEN], "length"
     return _Said(text, name, finish, _tokens(prompt), _tokens(text))
+
+
+def _continued(body: JSON) -> _Said:
+    """What follows the (first) prompt of a legacy completion."""
+    prompt = body["prompt"]
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], (str, list)):
+        prompt = prompt[0]
+    text = prompt if isinstance(prompt, str) else " ".join(map(str, prompt))
+    counted = _tokens(text) if isinstance(prompt, str) else len(prompt)
+    said, limit = f" Echo: {text}", (body.get("max_tokens") or 0) * CHARACTERS_PER_TOKEN
+    cut = said[:limit]
+    return _Said(cut, None, "stop" if cut == said else "length", counted, _tokens(cut))
 
 
 def _text_of(content: Any) -> str:
@@ -163,6 +187,40 @@ def _completion(said: _Said, model: str) -> JSON:
     }
 
 
+def _text_completion(said: _Said, model: str) -> JSON:
+    return _text_chunk(said.text, model, said.finish) | {"usage": said.usage}
+
+
+def _text_chunk(text: str, model: str, finish: str | None) -> JSON:
+    choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": finish}
+    return {"id": "cmpl-mock", "object": "text_completion", "created": CREATED, "model": model, "choices": [choice]}
+
+
+def _embeddings(body: JSON, model: str) -> bytes:
+    given = body.get("input") or ""
+    inputs = [given] if isinstance(given, str) or isinstance(given[0], int) else given
+    packed = body.get("encoding_format") == "base64"
+    size = body.get("dimensions") or DIMENSIONS
+    data, tokens = [], 0
+    for index, entry in enumerate(inputs):
+        vector = _vector(entry, size)
+        tokens += _tokens(entry) if isinstance(entry, str) else len(entry)
+        told = float32_base64(vector) if packed else vector
+        data.append({"object": "embedding", "index": index, "embedding": told})
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return msgspec.json.encode({"object": "list", "data": data, "model": model, "usage": usage})
+
+
+def _vector(entry: str | list[int], size: int) -> list[float]:
+    """Of length 1: every word (or token id) counts at the place that its checksum names."""
+    words = entry.lower().split() if isinstance(entry, str) else [str(token) for token in entry]
+    counts = [0] * size
+    for word in words or [""]:
+        counts[zlib.crc32(word.encode("utf-8", "replace")) % size] += 1
+    length = math.sqrt(sum(count * count for count in counts))
+    return [count / length for count in counts]
+
+
 def _call_id(said: _Said) -> str:
     return f"call_mock_{said.tool}_{said.input_tokens}"
 
@@ -170,27 +228,38 @@ def _call_id(said: _Said) -> str:
 def _stream(said: _Said, body: JSON, model: str, delay_ms: int, *, dies: bool) -> MockReply:
     options = body.get("stream_options")
     asked = isinstance(options, dict) and options.get("include_usage") is True
-    deltas: list[JSON] = [{"role": "assistant", "content": None if said.tool else ""}]
-    if said.tool:
-        half = len(said.text) // 2
-        opening = {"index": 0, "id": _call_id(said), "type": "function"}
-        deltas.append({"tool_calls": [{**opening, "function": {"name": said.tool, "arguments": ""}}]})
-        fragments = [piece for piece in (said.text[:half], said.text[half:]) if piece]
-        deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in fragments]
+    if "prompt" in body:
+        chunks = [_text_chunk(word, model, None) for word in _words(said.text)]
+        last = _text_chunk("", model, said.finish)
     else:
-        deltas += [{"content": word} for word in re.findall(r"\s*\S+\s*$|\s*\S+|\s+", said.text)]
-    chunks = [_chunk(model, delta, None) for delta in deltas]
+        chunks = [_chunk(model, delta, None) for delta in _deltas(said)]
+        last = _chunk(model, {}, said.finish)
     if dies:
         chunks = chunks[: max(2, len(chunks) // 2)]
     else:
-        chunks.append(_chunk(model, {}, said.finish))
+        chunks.append(last)
         if asked:
-            chunks.append(_chunk(model, {}, None) | {"choices": [], "usage": said.usage})
+            chunks.append(last | {"choices": [], "usage": said.usage})
     pieces = [(0, frame(msgspec.json.encode(chunk))) for chunk in chunks]
     pieces[0] = (delay_ms, pieces[0][1])
     if not dies:
         pieces.append((0, frame(b"[DONE]")))
     return MockReply(status=200, headers={"content-type": "text/event-stream"}, pieces=pieces, dies=dies)
+
+
+def _deltas(said: _Said) -> list[JSON]:
+    deltas: list[JSON] = [{"role": "assistant", "content": None if said.tool else ""}]
+    if said.tool is None:
+        return deltas + [{"content": word} for word in _words(said.text)]
+    half = len(said.text) // 2
+    opening = {"index": 0, "id": _call_id(said), "type": "function"}
+    deltas.append({"tool_calls": [{**opening, "function": {"name": said.tool, "arguments": ""}}]})
+    fragments = [piece for piece in (said.text[:half], said.text[half:]) if piece]
+    return deltas + [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in fragments]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)
 
 
 def _chunk(model: str, delta: JSON, finish: str | None) -> JSON:

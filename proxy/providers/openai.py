@@ -7,7 +7,19 @@ from typing import Any, ClassVar
 import msgspec
 
 from proxy.canonical import ChatResponse
-from proxy.context import OPENAI, Answer, Call, ProviderReply, ProviderRequest, ProviderTarget, Relay
+from proxy.context import (
+    CHAT,
+    COMPLETIONS,
+    EMBED,
+    EMBEDDINGS,
+    OPENAI,
+    Answer,
+    Call,
+    ProviderReply,
+    ProviderRequest,
+    ProviderTarget,
+    Relay,
+)
 from proxy.errors import UpstreamFault
 from proxy.openai_format.answer import chat_response, whole_answer
 from proxy.openai_format.decoder import OpenAIStreamDecoder
@@ -15,6 +27,8 @@ from proxy.openai_format.errors import fault_of_reply
 from proxy.openai_format.native import NativeApi
 from proxy.openai_format.relay import OpenAIRelay
 from proxy.openai_format.request import chat_body
+from proxy.openai_format.text import TextRelay, text_body, whole_text
+from proxy.openai_format.vectors import embeddings_body, whole_vectors
 from proxy.providers.base import Adapter
 
 JSON = dict[str, Any]
@@ -30,8 +44,11 @@ class OpenAIAdapter(Adapter):
     #: Client dialect -> the API of the same words. ADD AN API = ADD A LINE HERE; `dialects` says which a kind has.
     native: ClassVar[dict[str, NativeApi]] = {
         OPENAI: _CHAT,
+        COMPLETIONS: NativeApi("/completions", whole_text, TextRelay, text_body),
+        EMBEDDINGS: NativeApi("/embeddings", whole_vectors, body=embeddings_body),
     }
     dialects: ClassVar[frozenset[str]] = frozenset(native)
+    operations: ClassVar[frozenset[str]] = frozenset((CHAT, EMBED))
     default_base_url: ClassVar[str | None] = "https://api.openai.com/v1"
     #: The member that limits the output when the gateway writes one; newer OpenAI models refuse max_tokens.
     limit_member: ClassVar[str] = "max_completion_tokens"

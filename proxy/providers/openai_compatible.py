@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from proxy.context import OPENAI
+from proxy.context import COMPLETIONS, EMBEDDINGS, OPENAI
 from proxy.providers.openai import OpenAIAdapter
 
 JSON = dict[str, Any]
@@ -13,7 +13,7 @@ JSON = dict[str, Any]
 class OpenAICompatibleAdapter(OpenAIAdapter):
     kind: ClassVar[str] = "openai_compatible"
     #: What such servers have in common; other APIs are translated to chat completions.
-    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI,))
+    dialects: ClassVar[frozenset[str]] = frozenset((OPENAI, COMPLETIONS, EMBEDDINGS))
     default_base_url: ClassVar[str | None] = None
     #: The name every such server knows.
     limit_member: ClassVar[str] = "max_tokens"
