@@ -13,6 +13,7 @@ from proxy.context import (
     EMBED,
     EMBEDDINGS,
     OPENAI,
+    RESPONSES,
     Answer,
     Call,
     ProviderReply,
@@ -27,6 +28,8 @@ from proxy.openai_format.errors import fault_of_reply
 from proxy.openai_format.native import NativeApi
 from proxy.openai_format.relay import OpenAIRelay
 from proxy.openai_format.request import chat_body
+from proxy.openai_format.responses_answer import own_body, whole_response
+from proxy.openai_format.responses_relay import ResponsesRelay
 from proxy.openai_format.text import TextRelay, text_body, whole_text
 from proxy.openai_format.vectors import embeddings_body, whole_vectors
 from proxy.providers.base import Adapter
@@ -46,6 +49,7 @@ class OpenAIAdapter(Adapter):
         OPENAI: _CHAT,
         COMPLETIONS: NativeApi("/completions", whole_text, TextRelay, text_body),
         EMBEDDINGS: NativeApi("/embeddings", whole_vectors, body=embeddings_body),
+        RESPONSES: NativeApi("/responses", whole_response, ResponsesRelay, own_body),
     }
     dialects: ClassVar[frozenset[str]] = frozenset(native)
     operations: ClassVar[frozenset[str]] = frozenset((CHAT, EMBED))
