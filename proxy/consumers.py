@@ -21,6 +21,9 @@ from proxy.answering import send_error
 from proxy.dialects.anthropic import AnthropicDialect
 from proxy.dialects.base import Dialect
 from proxy.dialects.chat import TollbarDialect
+from proxy.dialects.completions import CompletionsDialect
+from proxy.dialects.count_tokens import CountTokensDialect
+from proxy.dialects.embeddings import EmbeddingsDialect
 from proxy.dialects.openai import OpenAIDialect
 from proxy.errors import BadRequest, GatewayError, MethodNotAllowed, TooLarge, Unavailable, UnsupportedMediaType
 from proxy.exchange import Exchange
@@ -188,11 +191,32 @@ class ChatCompletionsConsumer(GatewayConsumer):
     endpoint = "/v1/chat/completions"
 
 
+class CompletionsConsumer(GatewayConsumer):
+    """POST /v1/completions: OpenAI's, from before chat."""
+
+    dialect = CompletionsDialect()
+    endpoint = "/v1/completions"
+
+
+class EmbeddingsConsumer(GatewayConsumer):
+    """POST /v1/embeddings: OpenAI's."""
+
+    dialect = EmbeddingsDialect()
+    endpoint = "/v1/embeddings"
+
+
 class MessagesConsumer(GatewayConsumer):
     """POST /v1/messages: Anthropic's."""
 
     dialect = AnthropicDialect()
     endpoint = "/v1/messages"
+
+
+class CountTokensConsumer(GatewayConsumer):
+    """POST /v1/messages/count_tokens: Anthropic's."""
+
+    dialect = CountTokensDialect()
+    endpoint = "/v1/messages/count_tokens"
 
 
 _CREDENTIAL_HEADERS = (b"authorization", b"x-api-key", b"api-key")
@@ -247,5 +271,8 @@ ROUTES: dict[str, Any] = {
     "/v1/chat": ChatConsumer.as_asgi(),
     "/v1/generate": ChatConsumer.as_asgi(),
     "/v1/chat/completions": ChatCompletionsConsumer.as_asgi(),
+    "/v1/completions": CompletionsConsumer.as_asgi(),
+    "/v1/embeddings": EmbeddingsConsumer.as_asgi(),
     "/v1/messages": MessagesConsumer.as_asgi(),
+    "/v1/messages/count_tokens": CountTokensConsumer.as_asgi(),
 }

@@ -19,7 +19,8 @@ from proxy.answering import answer_whole, failure_frames, head_of_answer, send_e
 from proxy.attempts import deliver
 from proxy.authenticate import authenticate, credential_of
 from proxy.authorise import authorise, effective_user
-from proxy.context import Call
+from proxy.context import COUNT, Call
+from proxy.counting import count
 from proxy.dialects.base import canonical
 from proxy.errors import BadRequest, ClientGone, GatewayError, Inexpressible, UpstreamFault
 from proxy.exchange import Candidate, Delivery, Exchange, Plan
@@ -165,6 +166,9 @@ def time_allowed(exchange: Exchange) -> float:
 async def serve(plane: DataPlane, exchange: Exchange, deadline: float) -> None:
     """Ask providers and answer; always settles, also when the client has gone (then the task is cancelled)."""
     try:
+        if exchange.call is not None and exchange.call.operation == COUNT:
+            await serve_count(plane, exchange, deadline)
+            return
         delivery = await deliver(plane, exchange, deadline)
         if delivery.stream is not None:
             await serve_stream(plane, exchange, delivery, deadline)
@@ -184,6 +188,13 @@ async def serve(plane: DataPlane, exchange: Exchange, deadline: float) -> None:
     except Exception:
         await finish(plane, exchange, Outcome(status="failed", http_status=500, error_code="upstream_error"))
         raise
+
+
+async def serve_count(plane: DataPlane, exchange: Exchange, deadline: float) -> None:
+    """Tell how many tokens a call would have; free of charge."""
+    answer = await count(plane, exchange, deadline)
+    await finish(plane, exchange, Outcome(status="success", http_status=200))
+    await answer_whole(exchange, answer)
 
 
 async def serve_whole(plane: DataPlane, exchange: Exchange, delivery: Delivery) -> None:

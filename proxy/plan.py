@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from proxy.context import Call
+from proxy.context import COUNT, Call
 from proxy.errors import BadRequest, Forbidden, NotFound, Unavailable
 from proxy.exchange import Candidate, Plan, Principal
 from proxy.providers.base import adapters
@@ -25,14 +25,15 @@ def make_plan(model: ModelSpec, principal: Principal, call: Call, now_ms: int) -
     """Order the alias's targets for `call`. Raises Forbidden `model_not_priced` or Unavailable when none is left."""
     plan = Plan(model, [], [])
     known = adapters()
+    counting = call.operation == COUNT  # any model's tokens can be estimated, and nothing is charged
     for target in model.targets:
         adapter = known.get(target.provider.kind)
         price = target.price_at(now_ms)
         if adapter is None:
             _drop(plan, target, "kind not supported")
-        elif call.operation not in adapter.operations:
+        elif not counting and call.operation not in adapter.operations:
             _drop(plan, target, f"does not offer {call.operation}")
-        elif price is None and not principal.tenant.unpriced_allowed:
+        elif price is None and not counting and not principal.tenant.unpriced_allowed:
             _drop(plan, target, "no price")
         else:
             plan.candidates.append(Candidate(target, adapter, price))

@@ -11,7 +11,7 @@ from proxy.anthropic_format.shapes import UNREADABLE, finish_reason
 from proxy.canonical import ChatResponse, Foreign, Text, Thinking, ToolCall, Usage
 from proxy.context import ANTHROPIC, Answer
 from proxy.errors import UpstreamFault
-from proxy.providers.base import token_count
+from proxy.providers.base import MAX_PLAUSIBLE_TOKENS, token_count
 
 JSON = dict[str, Any]
 
@@ -27,6 +27,13 @@ class _Message(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Message).decode
+
+
+class _Count(msgspec.Struct):
+    input_tokens: int
+
+
+_decode_count = msgspec.json.Decoder(_Count).decode
 
 
 class UsageSoFar:
@@ -81,6 +88,17 @@ def whole_answer(body: bytes) -> Answer:
         finish_reason=finish_reason(message.stop_reason),
         produced_chars=_characters(msgspec.json.decode(message.content)) if usage is None else 0,
     )
+
+
+def whole_count(body: bytes) -> Answer:
+    """The answer of count_tokens, which the client gets as it is. It used nothing. Raises UpstreamFault for none."""
+    try:
+        counted = _decode_count(body).input_tokens
+    except UNREADABLE:
+        raise _not_a_message(body) from None
+    if not 0 <= counted <= MAX_PLAUSIBLE_TOKENS:
+        raise UpstreamFault("protocol", "no plausible count", status=200)
+    return Answer(body=body, usage=None, finish_reason="stop")
 
 
 def chat_response(body: bytes, names: dict[str, str]) -> ChatResponse:

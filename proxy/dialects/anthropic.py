@@ -28,17 +28,11 @@ class AnthropicDialect(Dialect):
     def parse_call(self, body: JSON) -> Call:
         """Members that are not known here go to providers of this dialect as they are."""
         refuse_steering(body)
-        model = fields.model(body)
-        for number, entry in enumerate(fields.messages(body, ROLES)):
-            if not isinstance(entry.get("content"), str | list):
-                raise fields.refused(f"messages[{number}].content", "must be a text or a list of blocks")
+        model = check_conversation(body)
         limit = fields.integer(body, "max_tokens", 1, fields.MAX_OUTPUT_TOKENS)
         if limit is None:
             raise fields.refused("max_tokens", "is required")
-        if not isinstance(body.get("system", ""), str | list | None):
-            raise fields.refused("system", "must be a text or a list of blocks")
         fields.number(body, "temperature", 0, 2)
-        fields.objects(body, "tools", fields.MAX_TOOLS)
         _check_stops(body)
         return Call(
             dialect=ANTHROPIC,
@@ -46,7 +40,7 @@ class AnthropicDialect(Dialect):
             model=model,
             stream=fields.boolean(body, "stream") or False,
             max_tokens=limit,
-            user=_user(body),
+            user=user_of(body),
         )
 
     def canonical(self, call: Call) -> ChatRequest:
@@ -65,6 +59,18 @@ class AnthropicDialect(Dialect):
         return error_object(error.message, error.code, _ERROR_TYPES.get(error.status, error.type), request_id, **told)
 
 
+def check_conversation(body: JSON) -> str:
+    """What a call says, and to which model: gives the model's name. Raises BadRequest."""
+    model = fields.model(body)
+    for number, entry in enumerate(fields.messages(body, ROLES)):
+        if not isinstance(entry.get("content"), str | list):
+            raise fields.refused(f"messages[{number}].content", "must be a text or a list of blocks")
+    if not isinstance(body.get("system", ""), str | list | None):
+        raise fields.refused("system", "must be a text or a list of blocks")
+    fields.objects(body, "tools", fields.MAX_TOOLS)
+    return model
+
+
 def _check_stops(body: JSON) -> None:
     stops = body.get("stop_sequences")
     if stops is None:
@@ -73,7 +79,7 @@ def _check_stops(body: JSON) -> None:
         raise fields.refused("stop_sequences", f"must be a list of at most {fields.MAX_STOPS} texts")
 
 
-def _user(body: JSON) -> str | None:
+def user_of(body: JSON) -> str | None:
     """metadata.user_id; whatever else metadata holds is between the client and Anthropic."""
     metadata = body.get("metadata")
     if metadata is None:

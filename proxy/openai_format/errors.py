@@ -98,6 +98,8 @@ def _fault(words: _Words, meaning: int, status: int, wait_ms: int | None) -> Ups
 
 
 def _refine(fault: UpstreamFault, words: _Words) -> None:
+    if words.code == "content_filter":  # Azure's verdict on the prompt
+        return
     if words.code in _OPERATOR_CODES or _OPERATOR.search(words.message):
         fault.kind = "credential"
     elif words.code == CONTEXT_LENGTH or words.type == CONTEXT_LENGTH or _too_long(words):

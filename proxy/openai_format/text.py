@@ -47,7 +47,7 @@ def text_body(call: Call) -> JSON:
     return body
 
 
-def whole_text(call: Call, body: bytes) -> Answer:
+def whole_text(body: bytes) -> Answer:
     """A good answer that the client gets as it is. Raises UpstreamFault when it is none."""
     try:
         completion = _decode(body)

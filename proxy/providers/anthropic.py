@@ -6,13 +6,23 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from proxy.anthropic_format.answer import chat_response, whole_answer
+from proxy.anthropic_format.answer import chat_response, whole_answer, whole_count
 from proxy.anthropic_format.decoder import AnthropicStreamDecoder
 from proxy.anthropic_format.errors import fault_of_reply
 from proxy.anthropic_format.relay import AnthropicRelay
 from proxy.anthropic_format.request import messages_body, original_names
 from proxy.canonical import ChatResponse
-from proxy.context import ANTHROPIC, Answer, Call, ProviderReply, ProviderRequest, ProviderTarget
+from proxy.context import (
+    ANTHROPIC,
+    CHAT,
+    COUNT,
+    COUNT_TOKENS,
+    Answer,
+    Call,
+    ProviderReply,
+    ProviderRequest,
+    ProviderTarget,
+)
 from proxy.errors import UpstreamFault
 from proxy.providers.base import Adapter
 
@@ -25,19 +35,22 @@ _BETA = "anthropic-beta"
 
 class AnthropicAdapter(Adapter):
     kind: ClassVar[str] = "anthropic"
-    dialects: ClassVar[frozenset[str]] = frozenset((ANTHROPIC,))
+    dialects: ClassVar[frozenset[str]] = frozenset((ANTHROPIC, COUNT_TOKENS))
+    operations: ClassVar[frozenset[str]] = frozenset((CHAT, COUNT))
     default_base_url: ClassVar[str | None] = "https://api.anthropic.com"
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
-        body = _own_body(call, target) if call.dialect == ANTHROPIC else _translated(call, target)
+        body = _own_body(call, target) if call.dialect in self.dialects else _translated(call, target)
         url = f"{target.base_url.rstrip('/').removesuffix('/v1')}/v1/messages"
+        if call.operation == COUNT:
+            url += "/count_tokens"
         return ProviderRequest(url, _headers(call, target), msgspec.json.encode(body))
 
     def parse_response(self, call: Call, reply: ProviderReply) -> ChatResponse:
         return chat_response(reply.body, original_names(call.canonical))
 
     def pass_through(self, call: Call, reply: ProviderReply) -> Answer:
-        return whole_answer(reply.body)
+        return whole_count(reply.body) if call.operation == COUNT else whole_answer(reply.body)
 
     def parse_error(self, reply: ProviderReply) -> UpstreamFault:
         return fault_of_reply(reply)

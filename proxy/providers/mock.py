@@ -86,12 +86,9 @@ def mock_reply(body: JSON, model: str, sequence: int) -> MockReply:
         return _error(503, "The mock model is flaky.", "server_error")
     delay_ms = SLOW_MS if model == "slow" else 0
     dies = model == "stream-dies"
-    if "prompt" in body:
-        said = _continued(body)
-    elif "messages" in body:
-        said = _said(body)
-    else:
+    if "input" in body:
         return MockReply(200, {"content-type": "application/json"}, [(delay_ms, _embeddings(body, model))])
+    said = _continued(body) if "prompt" in body else _said(body)
     if body.get("stream") is True:
         return _stream(said, body, model, delay_ms, dies=dies)
     whole = msgspec.json.encode(_text_completion(said, model) if "prompt" in body else _completion(said, model))

@@ -93,8 +93,12 @@ class OpenAIAdapter(Adapter):
             "accept": "text/event-stream" if call.stream else "application/json",
         }
         if target.secret:
-            headers["authorization"] = f"Bearer {target.secret}"
+            headers |= self._credential(target.secret)
         return {**headers, **target.headers} if target.headers else headers
+
+    def _credential(self, secret: str) -> dict[str, str]:
+        """The header by which the provider knows the operator."""
+        return {"authorization": f"Bearer {secret}"}
 
     def _own_body(self, api: NativeApi, call: Call, target: ProviderTarget) -> JSON:
         """The client's own body, unknown members included."""

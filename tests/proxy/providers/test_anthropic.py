@@ -5,7 +5,7 @@ import json
 import pytest
 
 from proxy.canonical import ChatResponse, Foreign, Text, Thinking, ToolCall, Usage
-from proxy.context import ANTHROPIC, Call, ProviderReply, ProviderTarget
+from proxy.context import ANTHROPIC, COUNT_TOKENS, Call, ProviderReply, ProviderTarget
 from proxy.errors import UpstreamFault
 from proxy.providers.anthropic import AnthropicAdapter
 from proxy.providers.base import adapter_for
@@ -48,7 +48,7 @@ def message(*blocks: dict, **members) -> dict:
 
 def test_it_is_found_by_its_kind():
     adapter = adapter_for("anthropic")
-    assert (adapter.dialects, adapter.default_base_url) == ({ANTHROPIC}, "https://api.anthropic.com")
+    assert (adapter.dialects, adapter.default_base_url) == ({ANTHROPIC, COUNT_TOKENS}, "https://api.anthropic.com")
 
 
 # ---------------------------------------------------------------- requests
