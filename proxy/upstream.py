@@ -12,7 +12,9 @@ from functools import lru_cache
 
 import aiohttp
 import msgspec
+from yarl import URL
 
+from proxy.aws_signing import AwsSigner
 from proxy.context import ProviderReply, ProviderRequest
 from proxy.errors import UpstreamFault
 from proxy.exchange import UpstreamStream
@@ -38,6 +40,7 @@ class Upstream:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._signer = AwsSigner()
         self._mock_calls = 0
 
     async def start(self) -> None:
@@ -62,9 +65,13 @@ class Upstream:
         if request.url.startswith(MOCK_SCHEME):
             return self._open_mock(request)
         assert self._session is not None, "Upstream.start() was not awaited"
+        url: str | URL = request.url
+        if request.aws_region is not None:
+            request = await self._signer.sign(request)
+            url = URL(request.url, encoded=True)  # the path as it was signed
         try:
             response = await self._session.post(
-                request.url,
+                url,
                 data=request.body,
                 headers=request.headers,
                 allow_redirects=False,
