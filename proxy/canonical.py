@@ -16,6 +16,10 @@ Role = Literal["user", "assistant"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
+#: Begins the signature of thinking that is Gemini's. No other provider can read one, and Gemini reads no other's.
+GEMINI_SIGNED = "gemini:"
+
+
 class Text(msgspec.Struct):
     text: str
     cache_control: JSON | None = None
