@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from proxy.snapshot import ProviderSpec
 
 #: Things that look like credentials are cut out of a provider's words before anybody sees them.
-_CREDENTIALS = re.compile(r"(?:sk|pk|rk|gsk|xai|tb)[-_][A-Za-z0-9*_-]{8,}|AIza[A-Za-z0-9_-]{10,}|AKIA[A-Z0-9]{12,}")
+_CREDENTIALS = re.compile(r"(?:sk|pk|rk|gsk|xai|tb)[-_][A-Za-z0-9*_-]{8,}|AIza[A-Za-z0-9_-]{10,}|A[KS]IA[A-Z0-9]{12,}")
 
 
 def clean(message: str, provider: ProviderSpec) -> str:
