@@ -6,6 +6,7 @@ with them; under others it starts at the first request.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -18,7 +19,9 @@ django_application = get_asgi_application()
 
 from gatewaysite.data_plane import background_jobs, data_plane_config  # noqa: E402  (after django.setup)
 from proxy import runtime  # noqa: E402
-from proxy.consumers import ROUTES  # noqa: E402
+from proxy.consumers import ROUTES, uuid4_hex  # noqa: E402
+from proxy.dialects.base import openai_error_body  # noqa: E402
+from proxy.errors import UpgradeRequired  # noqa: E402
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -41,7 +44,20 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await lifespan(receive, send)
     elif kind == "websocket":
         await receive()
+        await refuse_websocket(scope, send)
+
+
+async def refuse_websocket(scope: Scope, send: Send) -> None:
+    """426 where the server can answer an upgrade by HTTP (an extension of ASGI), else its own refusal."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1000})
+        return
+    error, request_id = UpgradeRequired(), f"req_{uuid4_hex()}"
+    headers = {"content-type": "application/json", "x-request-id": request_id, "request-id": request_id}
+    head = [(name.encode(), value.encode()) for name, value in (headers | error.headers).items()]
+    body = json.dumps(openai_error_body(error, request_id)).encode()
+    await send({"type": "websocket.http.response.start", "status": error.status, "headers": head})
+    await send({"type": "websocket.http.response.body", "body": body})
 
 
 async def lifespan(receive: Receive, send: Send) -> None:

@@ -25,7 +25,16 @@ from proxy.dialects.completions import CompletionsDialect
 from proxy.dialects.count_tokens import CountTokensDialect
 from proxy.dialects.embeddings import EmbeddingsDialect
 from proxy.dialects.openai import OpenAIDialect
-from proxy.errors import BadRequest, GatewayError, MethodNotAllowed, TooLarge, Unavailable, UnsupportedMediaType
+from proxy.dialects.responses import ResponsesDialect
+from proxy.errors import (
+    BadRequest,
+    GatewayError,
+    MethodNotAllowed,
+    TooLarge,
+    Unavailable,
+    UnsupportedMediaType,
+    UpgradeRequired,
+)
 from proxy.exchange import Exchange
 from proxy.plane import DataPlane
 from proxy.runtime import ensure_started
@@ -205,6 +214,19 @@ class EmbeddingsConsumer(GatewayConsumer):
     endpoint = "/v1/embeddings"
 
 
+class ResponsesConsumer(GatewayConsumer):
+    """POST /v1/responses: OpenAI's."""
+
+    dialect = ResponsesDialect()
+    endpoint = "/v1/responses"
+
+    def check_request(self, plane: DataPlane) -> None:
+        """Some clients try a WebSocket first (GET with Upgrade): told so, they go on with POST."""
+        if self.exchange.headers.get(b"upgrade", b"").strip().lower() == b"websocket" and self.scope["method"] == "GET":
+            raise UpgradeRequired
+        super().check_request(plane)
+
+
 class MessagesConsumer(GatewayConsumer):
     """POST /v1/messages: Anthropic's."""
 
@@ -273,6 +295,7 @@ ROUTES: dict[str, Any] = {
     "/v1/chat/completions": ChatCompletionsConsumer.as_asgi(),
     "/v1/completions": CompletionsConsumer.as_asgi(),
     "/v1/embeddings": EmbeddingsConsumer.as_asgi(),
+    "/v1/responses": ResponsesConsumer.as_asgi(),
     "/v1/messages": MessagesConsumer.as_asgi(),
     "/v1/messages/count_tokens": CountTokensConsumer.as_asgi(),
 }

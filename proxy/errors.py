@@ -10,6 +10,7 @@
     │                                    insufficient_scope tenant_suspended
     ├── NotFound                    404  model_not_found not_found
     ├── MethodNotAllowed            405  method_not_allowed
+    │   └── UpgradeRequired         426  method_not_allowed (an attempt at a WebSocket)
     ├── Conflict                    409  idempotency_in_progress
     ├── TooLarge                    413  request_too_large
     ├── UnsupportedMediaType        415  unsupported_media_type
@@ -94,6 +95,16 @@ class MethodNotAllowed(GatewayError):
     def __init__(self, message: str, *, allow: str) -> None:
         super().__init__(message)
         self.headers["allow"] = allow
+
+
+class UpgradeRequired(MethodNotAllowed):
+    """An attempt to open a WebSocket. Clients of this status go on over plain HTTP (RFC 9110, section 15.5.22)."""
+
+    status = 426
+
+    def __init__(self) -> None:
+        super().__init__("WebSockets are not spoken here. Use POST.", allow="POST")
+        self.headers["upgrade"] = "HTTP/1.1"
 
 
 class Conflict(GatewayError):

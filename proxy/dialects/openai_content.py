@@ -85,14 +85,14 @@ def _image(entry: JSON, path: str) -> Image:
         raise refused(f"{path}.image_url.detail", f"must be one of {', '.join(_DETAILS)}")
     control = _cache_control(entry)
     if url[:5].lower() == "data:":
-        media_type, data = _inline(url, f"{path}.image_url.url")
+        media_type, data = inline_data(url, f"{path}.image_url.url")
         return Image(media_type=media_type, data=data, detail=detail, cache_control=control)
     if not url.lower().startswith(("https://", "http://")):
         raise refused(f"{path}.image_url.url", "must be a data:, https: or http: URL")
     return Image(url=url, detail=detail, cache_control=control)
 
 
-def _inline(url: str, path: str) -> tuple[str | None, str]:
+def inline_data(url: str, path: str) -> tuple[str | None, str]:
     """Media type and base64 text of a data: URL."""
     head = _DATA_URL.match(url)
     if head is None or not head.group(2).lower().endswith(";base64"):
@@ -112,7 +112,7 @@ def _file(entry: JSON, path: str) -> File:
     if isinstance(data, str) and data:
         file.data = data
         if data[:5].lower() == "data:":
-            file.media_type, file.data = _inline(data, f"{path}.file.file_data")
+            file.media_type, file.data = inline_data(data, f"{path}.file.file_data")
     elif isinstance(file_id, str) and file_id:
         file.file_id = file_id
     else:
