@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from proxy.canonical import FinishReason, Foreign, Text, Thinking, ToolCall, Usage
+from proxy.canonical import GEMINI_SIGNED, FinishReason, Foreign, Text, Thinking, ToolCall, Usage
 from proxy.context import ANTHROPIC
 from proxy.openai_format.shapes import signature_extra
 from proxy.sse import frame
@@ -94,6 +94,11 @@ def allowed_name(name: str, longest: int = 512) -> str:
     if clean == name and 0 < len(name) <= longest:
         return name
     return f"{clean[: longest - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def is_signed(signature: Any) -> bool:
+    """Whether thinking with this signature may go back to Claude, which refuses those of others."""
+    return isinstance(signature, str) and bool(signature) and not signature.startswith(GEMINI_SIGNED)
 
 
 def answer_block(part: Any) -> JSON | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from proxy.anthropic_format import models
+from proxy.anthropic_format.shapes import is_signed
 from proxy.canonical import ChatRequest, Message, Text, Thinking, ToolCall, ToolResult
 
 JSON = dict[str, Any]
@@ -50,4 +51,4 @@ def _may_think(request: ChatRequest) -> bool:
 
 def _is_thought(message: Message) -> bool:
     first = next((part for part in message.parts if not (isinstance(part, Text) and not part.text.strip())), None)
-    return isinstance(first, Thinking) and bool(first.signature or first.redacted)
+    return isinstance(first, Thinking) and (is_signed(first.signature) or bool(first.redacted))

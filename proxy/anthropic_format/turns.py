@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import Any
 
-from proxy.anthropic_format.shapes import MAX_TOOL_NAME, allowed_name, thinking_block, tool_input
+from proxy.anthropic_format.shapes import MAX_TOOL_NAME, allowed_name, is_signed, thinking_block, tool_input
 from proxy.canonical import File, Foreign, Image, Message, Text, Thinking, ToolCall, ToolResult
 from proxy.context import ANTHROPIC
 from proxy.errors import BadRequest
@@ -62,7 +62,7 @@ def _blocks(part: Any) -> list[JSON]:
     if isinstance(part, Text):
         return _text(part)
     if isinstance(part, Thinking):
-        return [thinking_block(part)] if part.signature or part.redacted else []
+        return [thinking_block(part)] if is_signed(part.signature) or part.redacted else []
     if isinstance(part, ToolCall):
         return [_call(part)]
     if isinstance(part, ToolResult):

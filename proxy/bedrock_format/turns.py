@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from proxy.anthropic_format.shapes import allowed_name, tool_input
+from proxy.anthropic_format.shapes import allowed_name, is_signed, tool_input
 from proxy.anthropic_format.turns import OPENING, inexpressible
 from proxy.bedrock_format import models
 from proxy.bedrock_format.documents import Documents, audio_block, image_block
@@ -137,7 +137,7 @@ def _marked(blocks: list[JSON], cache_control: JSON | None, model: str) -> list[
 def _thinking(part: Thinking) -> list[JSON]:
     if part.redacted is not None:
         return [{"reasoningContent": {"redactedContent": part.redacted}}]
-    if not part.signature:
+    if not is_signed(part.signature):
         return []
     return [{"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}]
 

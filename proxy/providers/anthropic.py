@@ -11,6 +11,7 @@ from proxy.anthropic_format.decoder import AnthropicStreamDecoder
 from proxy.anthropic_format.errors import fault_of_reply
 from proxy.anthropic_format.relay import AnthropicRelay
 from proxy.anthropic_format.request import messages_body, original_names
+from proxy.anthropic_format.shapes import is_signed
 from proxy.canonical import ChatResponse
 from proxy.context import (
     ANTHROPIC,
@@ -106,7 +107,7 @@ def _blocks_of_assistant(message: JSON) -> list[JSON]:
 
 def _is_private(block: JSON) -> bool:
     """What the gateway made of another provider's answer and Anthropic would refuse: see anthropic_format.shapes."""
-    return "extra_content" in block or (block.get("type") == "thinking" and not block.get("signature"))
+    return "extra_content" in block or (block.get("type") == "thinking" and not is_signed(block.get("signature")))
 
 
 def _public(message: JSON) -> JSON:
@@ -116,6 +117,6 @@ def _public(message: JSON) -> JSON:
     content = [
         {name: value for name, value in block.items() if name != "extra_content"}
         for block in blocks
-        if block.get("type") != "thinking" or block.get("signature")
+        if block.get("type") != "thinking" or is_signed(block.get("signature"))
     ]
     return message | {"content": content or message["content"]}
