@@ -70,7 +70,7 @@ def estimate(call: Call, body_bytes: int, model: ModelSpec) -> Estimate:
 def _embedding_estimate(given: Any, body_bytes: int) -> Estimate:
     """Nothing comes out. Token ids are counted; of texts, models add a few tokens to each, as JSON adds bytes."""
     entries = given if isinstance(given, list) else ()
-    if entries and isinstance(entries[0], int):
+    if entries and isinstance(entries[0], int | float):
         tokens = len(entries)
     elif entries and isinstance(entries[0], list):
         tokens = sum(map(len, entries))

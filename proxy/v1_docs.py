@@ -29,7 +29,7 @@ SECURITY_SCHEMES: JSON = {
     "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
 }
 #: The bodies that the data plane takes.
-CALLS = ("ChatCall", "ChatCompletionCall", "MessagesCall")
+CALLS = ("ChatCall", "ChatCompletionCall", "CompletionCall", "EmbeddingsCall", "MessagesCall", "CountTokensCall")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

@@ -94,21 +94,19 @@ def _prompts(given: Any) -> int:
         return 1
     if not isinstance(given, list) or not given:
         raise fields.refused("prompt", "must be a text, token ids, or a list of either")
-    if _is_token(given[0]):
-        if not all(map(_is_token, given)):
+    if fields.is_token_id(given[0]):
+        if not all(map(fields.is_token_id, given)):
             raise fields.refused("prompt", "must hold token ids only")
         return 1
     if len(given) > MAX_PROMPTS:
         raise fields.refused("prompt", f"has more than {MAX_PROMPTS} entries")
     for number, entry in enumerate(given):
         texts = isinstance(entry, str) and isinstance(given[0], str)
-        if not texts and not (isinstance(entry, list) and isinstance(given[0], list) and all(map(_is_token, entry))):
+        if not texts and not (
+            isinstance(entry, list) and isinstance(given[0], list) and all(map(fields.is_token_id, entry))
+        ):
             raise fields.refused(f"prompt[{number}]", "must be a text, or a list of token ids, as the first entry is")
     return len(given)
-
-
-def _is_token(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _answers(body: JSON, prompts: int) -> int:

@@ -18,8 +18,6 @@ JSON = dict[str, Any]
 #: The most texts (or lists of token ids) in one call, as OpenAI has it.
 MAX_INPUTS = 2048
 MAX_DIMENSIONS = 65_536
-#: No vocabulary is larger.
-MAX_TOKEN_ID = (1 << 31) - 1
 FORMATS = ("float", "base64")
 
 
@@ -35,7 +33,7 @@ class EmbeddingsDialect(Dialect):
         wanted = body.get("encoding_format")
         if wanted is not None and wanted not in FORMATS:
             raise fields.refused("encoding_format", f"must be one of {', '.join(FORMATS)}")
-        if body.get("stream"):
+        if fields.boolean(body, "stream"):
             raise fields.refused("stream", "is not possible here")
         return Call(
             dialect=EMBEDDINGS,
@@ -79,7 +77,7 @@ def check_input(given: Any) -> None:
         _check_text(given, "input")
     elif not isinstance(given, list) or not given:
         raise fields.refused("input", "must be a text, a list of texts or token ids that is not empty")
-    elif _is_token(given[0]):
+    elif fields.is_token_id(given[0]):
         _check_tokens(given, "input")
     else:
         if len(given) > MAX_INPUTS:
@@ -95,9 +93,5 @@ def _check_text(entry: Any, path: str) -> None:
 
 
 def _check_tokens(entry: Any, path: str) -> None:
-    if not isinstance(entry, list) or not entry or not all(map(_is_token, entry)):
+    if not isinstance(entry, list) or not entry or not all(map(fields.is_token_id, entry)):
         raise fields.refused(path, "must be a list of token ids that is not empty")
-
-
-def _is_token(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKEN_ID

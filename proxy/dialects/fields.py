@@ -12,6 +12,8 @@ JSON = dict[str, Any]
 MAX_OUTPUT_TOKENS = 10_000_000
 #: What a legacy completion generates when its caller names no max_tokens, as OpenAI documents it.
 DEFAULT_COMPLETION_TOKENS = 16
+#: No vocabulary is larger.
+MAX_TOKEN_ID = (1 << 31) - 1
 MAX_MODEL_NAME = 256
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 512
@@ -67,6 +69,13 @@ def number(body: JSON, name: str, low: float, high: float) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
         raise refused(name, f"must be a number from {low:g} to {high:g}")
     return value
+
+
+def is_token_id(value: object) -> bool:
+    """Integers in any spelling of JSON: 10.0 is one."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return 0 <= value <= MAX_TOKEN_ID and value == int(value)
 
 
 def boolean(body: JSON, name: str) -> bool | None:

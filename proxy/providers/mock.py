@@ -132,7 +132,7 @@ def _continued(body: JSON) -> _Said:
         prompt = prompt[0]
     text = prompt if isinstance(prompt, str) else " ".join(map(str, prompt))
     counted = _tokens(text) if isinstance(prompt, str) else len(prompt)
-    said, limit = f" Echo: {text}", (body.get("max_tokens") or 0) * CHARACTERS_PER_TOKEN
+    said, limit = f" Echo: {text}", int(body.get("max_tokens") or 0) * CHARACTERS_PER_TOKEN
     cut = said[:limit]
     return _Said(cut, None, "stop" if cut == said else "length", counted, _tokens(cut))
 
@@ -195,9 +195,9 @@ def _text_chunk(text: str, model: str, finish: str | None) -> JSON:
 
 def _embeddings(body: JSON, model: str) -> bytes:
     given = body.get("input") or ""
-    inputs = [given] if isinstance(given, str) or isinstance(given[0], int) else given
+    inputs = [given] if isinstance(given, str) or isinstance(given[0], int | float) else given
     packed = body.get("encoding_format") == "base64"
-    size = body.get("dimensions") or DIMENSIONS
+    size = int(body.get("dimensions") or DIMENSIONS)
     data, tokens = [], 0
     for index, entry in enumerate(inputs):
         vector = _vector(entry, size)
