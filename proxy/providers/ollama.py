@@ -1,4 +1,4 @@
-"""Ollama's own chat API (POST /api/chat): newline-delimited JSON, tool calls whole, arguments as objects.
+"""Ollama's own API. Chat (POST /api/chat): newline-delimited JSON, tool calls whole, arguments as objects.
 
 It cannot be made to call a tool: a tool that was chosen is the only one offered, and "required" offers all.
 """
@@ -14,6 +14,8 @@ import msgspec
 from proxy.canonical import (
     ChatRequest,
     ChatResponse,
+    EmbeddingRequest,
+    EmbeddingResponse,
     File,
     Finished,
     FinishReason,
@@ -33,7 +35,7 @@ from proxy.canonical import (
     Usage,
     UsageSeen,
 )
-from proxy.context import Call, ProviderReply, ProviderRequest, ProviderTarget
+from proxy.context import CHAT, EMBED, Call, ProviderReply, ProviderRequest, ProviderTarget
 from proxy.errors import BadRequest, UpstreamFault
 from proxy.providers.base import Adapter, fault_from_status, retry_after_ms, token_count
 from proxy.sse import LineParser
@@ -65,20 +67,25 @@ _MODEL = re.compile(r"\bmodel\b.{0,200}not found", re.IGNORECASE | re.DOTALL)
 
 class OllamaAdapter(Adapter):
     kind: ClassVar[str] = "ollama"
+    operations: ClassVar[frozenset[str]] = frozenset((CHAT, EMBED))
     default_base_url: ClassVar[str | None] = "http://127.0.0.1:11434"
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
         if call.canonical is None:
             raise TypeError("the canonical form is built before this provider is asked")
-        body = _body(call.canonical, call, target.model)
+        embedding = call.operation == EMBED
+        body = _embed_body(call.canonical, target.model) if embedding else _body(call.canonical, call, target.model)
         headers = {"content-type": "application/json"}
         if target.secret:
             headers["authorization"] = f"Bearer {target.secret}"
-        url = f"{target.base_url.rstrip('/').removesuffix('/v1').removesuffix('/api')}/api/chat"
+        origin = target.base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
+        url = f"{origin}/api/{'embed' if embedding else 'chat'}"
         return ProviderRequest(url, headers | target.headers, msgspec.json.encode(body))
 
-    def parse_response(self, call: Call, reply: ProviderReply) -> ChatResponse:
+    def parse_response(self, call: Call, reply: ProviderReply) -> ChatResponse | EmbeddingResponse:
         document = _document(reply.body)
+        if call.operation == EMBED:
+            return EmbeddingResponse(vectors=_vectors(document, call.canonical), usage=_usage(document))
         message = document.get("message")
         if not isinstance(message, dict) or document.get("done") is not True:
             raise UpstreamFault("protocol", "the answer is not a whole message", status=200)
@@ -102,8 +109,8 @@ class OllamaAdapter(Adapter):
         fault = fault_from_status(reply.status, message, retry_after_ms=retry_after_ms(reply.headers))
         if fault.kind == "request" and _MODEL.search(message):
             fault.kind = "not_found"
-        elif fault.kind == "request" and _TOO_LONG.search(message):
-            fault.code = "context_length_exceeded"
+        elif fault.kind in ("request", "server") and _TOO_LONG.search(message):  # 500 in older versions
+            fault.kind, fault.code = "request", "context_length_exceeded"
         return fault
 
     def stream_decoder(self, call: Call) -> OllamaStreamDecoder:
@@ -192,6 +199,13 @@ def _error_text(body: bytes) -> str:
     return error[:MAX_MESSAGE] if isinstance(error, str) else ""
 
 
+def _vectors(document: JSON, request: EmbeddingRequest) -> list[list[float]]:
+    vectors = document.get("embeddings")
+    if not isinstance(vectors, list) or len(vectors) != len(request.inputs):
+        raise UpstreamFault("protocol", "not one embedding for each input", status=200)
+    return vectors
+
+
 def _text(document: JSON, name: str) -> str:
     value = document.get(name)
     return value if isinstance(value, str) else ""
@@ -247,6 +261,12 @@ def _body(request: ChatRequest, call: Call, model: str) -> JSON:
     if options:
         body["options"] = options
     return body
+
+
+def _embed_body(request: EmbeddingRequest, model: str) -> JSON:
+    """What is too long is an error and not cut."""
+    body: JSON = {"model": model, "input": request.inputs, "truncate": False}
+    return body if request.dimensions is None else body | {"dimensions": request.dimensions}
 
 
 def _options(request: ChatRequest, call: Call) -> JSON:

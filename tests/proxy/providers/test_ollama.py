@@ -56,7 +56,9 @@ def answer(message: dict, **members) -> dict:
 
 
 def response_of(document) -> ChatResponse:
-    return OllamaAdapter().parse_response(call_of(ChatRequest(messages=[])), reply(document))
+    response = OllamaAdapter().parse_response(call_of(ChatRequest(messages=[])), reply(document))
+    assert isinstance(response, ChatResponse)
+    return response
 
 
 def test_it_is_found_by_its_kind_and_speaks_no_clients_dialect():
