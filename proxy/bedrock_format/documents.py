@@ -61,7 +61,9 @@ def image_block(image: Image) -> JSON:
 
 def audio_block(audio: Audio) -> JSON:
     name = {"pcm16": "pcm"}.get(audio.format, audio.format)
-    if name not in _SOUNDS or not audio.data:
+    if not audio.data:
+        raise inexpressible("an empty sound")
+    if name not in _SOUNDS:
         raise inexpressible(f"audio of format '{audio.format[:60]}'")
     return {"audio": {"format": name, "source": {"bytes": audio.data}}}
 

@@ -75,7 +75,9 @@ def _is_vector(vector: Any) -> bool:
 def _usage(reply: ProviderReply, document: JSON) -> Usage | None:
     header = reply.headers.get(_TOKENS_HEADER, "")
     source = (
-        {"n": int(header)} if header.isdecimal() and len(header) < 12 else {"n": document.get("inputTextTokenCount")}
+        {"n": int(header)}
+        if header.isascii() and header.isdecimal() and len(header) < 12
+        else {"n": document.get("inputTextTokenCount")}
     )
     try:
         count = token_count(source, "n")
