@@ -23,8 +23,16 @@ pytestmark = [pytest.mark.sdk, pytest.mark.slow, pytest.mark.timeout(600)]
 SCRIPTS = Path(__file__).parent / "python"
 CLIENT_SECONDS = 90
 
-PYTHON = ["openai", "anthropic", "langchain_openai", "langchain_anthropic", "llama_index"]
-NODE = ["openai", "anthropic", "vercel_ai openai-chat", "vercel_ai anthropic"]
+# A script, and what it is told to speak when it can speak more than one API.
+PYTHON = [
+    "openai",
+    "anthropic",
+    "langchain_openai chat",
+    "langchain_openai responses",
+    "langchain_anthropic",
+    "llama_index",
+]
+NODE = ["openai", "anthropic", "vercel_ai openai-chat", "vercel_ai openai-responses", "vercel_ai anthropic"]
 
 either_provider = pytest.mark.parametrize("model", ["gpt", "claude"])
 
@@ -47,9 +55,11 @@ def ask(command: list[str], stage: Stage, model: str, home: Path, **settings: st
     return saw
 
 
-def sent(stage: Stage, model: str) -> list[Request]:
-    """What the provider of `model` got; the other one got nothing."""
+def sent(stage: Stage, model: str, speaks: str = "") -> list[Request]:
+    """What the provider of `model` got, all of it at the API it is meant for; the other one got nothing."""
     asked, other = (stage.openai, stage.anthropic) if model == "gpt" else (stage.anthropic, stage.openai)
+    openai_path = "/v1/responses" if "responses" in speaks else "/v1/chat/completions"
+    assert {request.path for request in asked.requests} == {openai_path if model == "gpt" else "/v1/messages"}
     assert not other.requests
     return asked.requests
 
@@ -65,7 +75,7 @@ def assert_went_round(saw: dict[str, Any], requests: list[Request]) -> None:
     assert stream["stream"] is True
     assert call["stream"] is True
     assert "get_weather" in json.dumps(call["tools"])
-    assert RESULT in json.dumps(result["messages"][-1])
+    assert RESULT in json.dumps(result.get("messages") or result["input"])
 
 
 @either_provider
@@ -73,8 +83,9 @@ def assert_went_round(saw: dict[str, Any], requests: list[Request]) -> None:
 def test_a_python_client_chats_streams_and_calls_a_tool(
     name: str, model: str, stage: Stage, client_python: Path, tmp_path: Path
 ) -> None:
-    saw = ask([str(client_python), str(SCRIPTS / f"ask_{name}.py")], stage, model, tmp_path)
-    assert_went_round(saw, sent(stage, model))
+    script, _, speaks = name.partition(" ")
+    saw = ask([str(client_python), str(SCRIPTS / f"ask_{script}.py")], stage, model, tmp_path, SPEAKS=speaks)
+    assert_went_round(saw, sent(stage, model, speaks))
 
 
 @either_provider
@@ -98,4 +109,4 @@ def test_a_node_client_chats_streams_and_calls_a_tool(
 ) -> None:
     script, _, speaks = name.partition(" ")
     saw = ask(["node", str(node_folder / f"ask_{script}.mjs")], stage, model, tmp_path, SPEAKS=speaks)
-    assert_went_round(saw, sent(stage, model))
+    assert_went_round(saw, sent(stage, model, speaks))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.fakes.provider import Reply, Request, anthropic_answer, anthropic_stream, openai_answer, openai_stream
+from tests.fakes.responses import call_item, message_item, responses_answer, responses_stream
 
 JSON = dict[str, Any]
 
@@ -29,6 +30,8 @@ _ARGUMENT_PIECES = ['{"city":', ' "Oslo"}']
 
 def openai_weather(request: Request) -> Reply:
     body = request.json
+    if request.path.endswith("/responses"):
+        return _responses_weather(body)
     if body["messages"][-1]["role"] == "tool":
         return _openai_text(AFTER_RESULT if RESULT in json.dumps(body["messages"][-1]) else ["What?"], body)
     if body.get("tools"):
@@ -51,6 +54,23 @@ def _openai_call(name: str, body: JSON) -> Reply:
     start = {**call, "index": 0, "function": {"name": name, "arguments": ""}}
     pieces = [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in _ARGUMENT_PIECES]
     return openai_stream([{"role": "assistant", "content": None, "tool_calls": [start]}, *pieces], finish="tool_calls")
+
+
+# ---------------------------------------------------------------- OpenAI's responses
+
+
+def _responses_weather(body: JSON) -> Reply:
+    item = _responses_item(body)
+    return responses_stream(item) if body.get("stream") else responses_answer(item)
+
+
+def _responses_item(body: JSON) -> JSON:
+    last = body["input"][-1]
+    if not isinstance(last, str) and last.get("type") == "function_call_output":
+        return message_item(*AFTER_RESULT if RESULT in json.dumps(last) else ["What?"])
+    if body.get("tools"):
+        return call_item(body["tools"][0]["name"], *_ARGUMENT_PIECES)
+    return message_item(*GREETING)
 
 
 # ---------------------------------------------------------------- Anthropic's messages

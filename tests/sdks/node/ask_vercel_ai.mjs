@@ -10,6 +10,7 @@ const { GATEWAY_URL, GATEWAY_KEY, MODEL, SPEAKS } = process.env;
 const given = { baseURL: `${GATEWAY_URL}/v1`, apiKey: GATEWAY_KEY };
 const MODELS = {
   "openai-chat": () => createOpenAI(given).chat(MODEL),
+  "openai-responses": () => createOpenAI(given)(MODEL),
   anthropic: () => createAnthropic(given)(MODEL),
 };
 const model = MODELS[SPEAKS]();

@@ -1,4 +1,7 @@
-"""langchain-openai: a chat, a stream and a tool call. Prints what it saw as one line of JSON."""
+"""langchain-openai, on the API that SPEAKS names: a chat, a stream and a tool call.
+
+Prints what it saw as one line of JSON.
+"""
 
 import json
 import os
@@ -22,6 +25,7 @@ model = ChatOpenAI(
     base_url=os.environ["GATEWAY_URL"] + "/v1",
     api_key=os.environ["GATEWAY_KEY"],
     model=os.environ["MODEL"],
+    use_responses_api=os.environ["SPEAKS"] == "responses",
 )
 
 chat = model.invoke(ASK)
