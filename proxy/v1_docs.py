@@ -29,7 +29,15 @@ SECURITY_SCHEMES: JSON = {
     "api-key": {"type": "apiKey", "in": "header", "name": "api-key"},
 }
 #: The bodies that the data plane takes.
-CALLS = ("ChatCall", "ChatCompletionCall", "CompletionCall", "EmbeddingsCall", "MessagesCall", "CountTokensCall")
+CALLS = (
+    "ChatCall",
+    "ChatCompletionCall",
+    "CompletionCall",
+    "EmbeddingsCall",
+    "ResponsesCall",
+    "MessagesCall",
+    "CountTokensCall",
+)
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

@@ -25,8 +25,6 @@ def inexpressible(param: str, what: str) -> Inexpressible:
 
 def content_parts(content: Any, path: str) -> list[Part]:
     """A text or a list of typed parts, found at `path` of the body; empty texts are left out."""
-    if content is None:
-        return []
     if isinstance(content, str):
         return [Text(content)] if content else []
     if not isinstance(content, list):
@@ -52,7 +50,7 @@ def thinking_of(item: JSON, path: str) -> Thinking | Sealed | None:
     content = item.get("encrypted_content")
     if content is not None and not isinstance(content, str):
         raise refused(f"{path}.encrypted_content", "must be a text")
-    if not is_sealed(content):  # OpenAI's own: nobody else can read it
+    if content is None or not is_sealed(content):  # OpenAI's own: nobody else can read it
         return Thinking(text=text) if text else None
     try:
         sealed = unsealed(content)

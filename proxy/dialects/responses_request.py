@@ -119,18 +119,15 @@ class _Conversation:
     def _call(self, item: JSON, path: str) -> ToolCall:
         call_id = _name(item, "call_id", path)
         arguments = item.get("arguments")
-        if arguments is not None and not isinstance(arguments, str):
+        if not isinstance(arguments, str):
             raise refused(f"{path}.arguments", "must be a text")
-        return ToolCall(call_id, _name(item, "name", path), arguments or "", self._signatures.get(call_id))
+        return ToolCall(call_id, _name(item, "name", path), arguments, self._signatures.get(call_id))
 
     def _result(self, item: JSON, path: str) -> ToolResult:
-        output = item.get("output")
-        if not isinstance(output, str | list):
-            raise refused(f"{path}.output", "must be a text or a list of parts")
         name = item.get("name")
         return ToolResult(
             _name(item, "call_id", path),
-            content_parts(output, f"{path}.output"),
+            content_parts(item.get("output"), f"{path}.output"),
             name=name if isinstance(name, str) else None,
         )
 
@@ -201,6 +198,7 @@ def _response_format(body: JSON) -> ResponseFormat | None:
     found = ResponseFormat(kind)
     if kind == "json_schema":
         _read_schema(found, wanted)
+        _name(wanted, "name", "text.format")
     return found
 
 
