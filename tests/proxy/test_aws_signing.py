@@ -1,6 +1,7 @@
 """Requests to AWS are authorized: by a signature that AWS would accept, or by a token. No credentials is no hang."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -27,7 +28,7 @@ REQUEST = ProviderRequest("https://x/model/m/converse", {"content-type": "applic
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
     """No credentials but those that a test sets."""
-    for name in [name for name in aws_signing.os.environ if name.startswith("AWS_")]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))

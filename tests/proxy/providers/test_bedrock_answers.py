@@ -38,7 +38,9 @@ def answered(*blocks: dict, reason: str = "end_turn", names: tuple[str, ...] = (
     message = {"role": "assistant", "content": list(blocks)}
     document = {"output": {"message": message}, "stopReason": reason, "usage": USAGE, "metrics": {}} | members
     request = ChatRequest(messages=[], tools=[tool(name) for name in names])
-    return BedrockAdapter().parse_response(call_of(request), reply(document))
+    found = BedrockAdapter().parse_response(call_of(request), reply(document))
+    assert isinstance(found, ChatResponse)
+    return found
 
 
 def fault_of(document) -> UpstreamFault:
@@ -119,6 +121,7 @@ def test_the_stop_sequence_is_told():
 def test_older_names_of_cached_tokens_count():
     usage = {"inputTokens": 3, "outputTokens": 1, "cacheReadInputTokenCount": 10, "cacheWriteInputTokenCount": 5}
     found = answered({"text": "a"}, usage=usage).usage
+    assert found is not None
     assert (found.input_tokens, found.cache_read_tokens, found.cache_write_tokens) == (18, 10, 5)
 
 
@@ -162,7 +165,9 @@ def embedding_sent(model: str, *inputs: str, dimensions: int | None = None) -> d
 
 
 def vectors(document, *inputs: str, **headers: str) -> EmbeddingResponse:
-    return BedrockAdapter().parse_response(embedding(*inputs), reply(document, **headers))
+    found = BedrockAdapter().parse_response(embedding(*inputs), reply(document, **headers))
+    assert isinstance(found, EmbeddingResponse)
+    return found
 
 
 def test_titan_is_asked_for_the_vector_of_one_text():
