@@ -27,7 +27,7 @@ DEFAULT_MAX_TOKENS = 4096
 _NAMED_SCHEMAS, _VALUES = ("properties", "$defs", "definitions"), ("enum", "const", "default", "examples")
 
 _MODES = {"auto": "auto", "none": "none", "required": "any", "tool": "tool"}
-_ONLY_JSON = "Answer with one JSON object and nothing else: no words around it, no code fence."
+ONLY_JSON = "Answer with one JSON object and nothing else: no words around it, no code fence."
 
 
 def messages_body(request: ChatRequest, model: str, output_cap: int | None) -> JSON:
@@ -100,7 +100,7 @@ def _add_format(body: JSON, system: list[JSON], wanted: ResponseFormat | None) -
     if schema is not None and models.takes_schema(body["model"]):
         body["output_config"] = {"format": {"type": "json_schema", "schema": closed_schema(schema)}}
         return
-    text = _ONLY_JSON
+    text = ONLY_JSON
     if schema is not None:
         text += f" It must fit this JSON schema: {msgspec.json.encode(schema).decode()}"
     system.append({"type": "text", "text": text})
