@@ -74,4 +74,6 @@ class ProviderForm(KeepsSecrets):
         cleaned = super().clean()
         if cleaned.get("kind") in NEEDS_ADDRESS and not cleaned.get("base_url") and "base_url" not in self.errors:
             self.add_error("base_url", "This kind has no address of its own.")
+        if cleaned.get("kind") == ProviderKind.BEDROCK and not cleaned.get("region") and not cleaned.get("base_url"):
+            self.add_error("region", "Bedrock's address needs the region.")
         return cleaned

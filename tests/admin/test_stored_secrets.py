@@ -144,6 +144,8 @@ def test_extra_headers_are_texts_and_no_credentials(root, rows, headers, said):
 def test_a_kind_without_an_address_of_its_own_needs_one(root, db):
     form = form_of(root.get(add_url(Provider)), "provider_form") | {"name": "own", "kind": "openai_compatible"}
     assert "no address of its own" in root.post(add_url(Provider), form).content.decode()
+    aws = form | {"kind": "bedrock"}
+    assert "needs the region" in root.post(add_url(Provider), aws).content.decode()
     for address in ("ftp://x", "http://u:p@x", "http://x?y", "http://x/../y", "nonsense"):
         assert "The address " in root.post(add_url(Provider), form | {"base_url": address}).content.decode()
     assert root.post(add_url(Provider), form | {"base_url": "http://10.0.0.5:8000/v1"}).status_code == 302

@@ -45,6 +45,15 @@ def test_a_provider_that_cannot_be_called_fails():
     assert (status, findings["providers", "failed"]) == (1, "bad: has no base_url")
 
 
+def test_bedrock_without_a_region_fails_and_needs_no_credential_of_its_own():
+    row = Provider.objects.create(name="aws", kind="bedrock")
+    assert doctor()[1]["providers", "failed"] == "aws: has no region"
+    row.region = "eu-west-1"
+    row.save()
+    status, findings = doctor()
+    assert (status, findings["providers", "ok"]) == (0, "aws: complete")
+
+
 def test_a_provider_without_a_credential_is_a_warning():
     Provider.objects.create(name="bare", kind="openai")
     status, findings = doctor()
