@@ -80,7 +80,8 @@ def _parts(part: Any, names: dict[str, str]) -> list[JSON]:
     if isinstance(part, ToolResult):
         return _result(part, names)
     if isinstance(part, Image | File | Audio):
-        return [media_part(part)]
+        written = media_part(part)
+        return [] if written.get("text") == "" else [written]
     raise inexpressible(f"a block of type '{part.type if isinstance(part, Foreign) else type(part).__name__.lower()}'")
 
 
