@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from proxy.context import COMPLETIONS, EMBEDDINGS, OPENAI
+from proxy.context import COMPLETIONS, EMBEDDINGS, OPENAI, Call, ProviderTarget
+from proxy.openai_format.vendors import fit
 from proxy.providers.openai import OpenAIAdapter
 
 JSON = dict[str, Any]
@@ -19,6 +20,12 @@ class OpenAICompatibleAdapter(OpenAIAdapter):
     limit_member: ClassVar[str] = "max_tokens"
     #: Some want `reasoning_content` back (DeepSeek).
     private_members: ClassVar[tuple[str, ...]] = ("extra_content",)
+
+    def _own_chat(self, call: Call, target: ProviderTarget) -> JSON:
+        return fit(super()._own_chat(call, target), target.base_url)
+
+    def _translated(self, call: Call, target: ProviderTarget) -> JSON:
+        return fit(super()._translated(call, target), target.base_url)
 
     def _public_extra(self, extra: Any) -> JSON:
         """A vendor's own entry (Google's thought_signature) must come back to it; the gateway's must not."""
