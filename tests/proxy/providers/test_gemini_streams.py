@@ -149,10 +149,11 @@ def test_text_after_a_finish_reason_still_belongs_to_the_answer():
 
 def test_nothing_is_done_before_the_stream_ends():
     decoder = GeminiAdapter().stream_decoder(call_of())
-    decoder.feed(sse(*DOCUMENTS))
-    assert not decoder.done
-    decoder.eof()
-    assert decoder.done
+    states = []
+    for step in (lambda: decoder.feed(sse(*DOCUMENTS)), decoder.eof):
+        step()
+        states.append(decoder.done)
+    assert states == [False, True]
     assert decoder.feed(sse(*DOCUMENTS)) == decoder.eof() == []
 
 
