@@ -1,4 +1,4 @@
-"""Whole answers and errors of vendors that speak OpenAI's chat completions. The data is made up; the ways are theirs."""
+"""Whole answers and errors of vendors that speak OpenAI's chat completions. Made-up data in the vendors' ways."""
 
 import json
 
@@ -150,6 +150,7 @@ def test_errors_in_every_vendors_words(status, body, kind, words):
 
 
 BROKEN = [
+    (chunk({}, "error"), "server"),
     (
         {
             "error": {"message": "Overloaded", "code": 502},

@@ -1,4 +1,4 @@
-"""Vendors that speak OpenAI's chat completions, each in its own way: what they send is read, what they refuse is not sent.
+"""Vendors that speak OpenAI's chat completions: what they refuse is not sent, what they stream is read.
 
 The data is made up; the ways are the vendors'.
 """
