@@ -1,6 +1,7 @@
 """What can be set, raised or installed is documented."""
 
 import ast
+import json
 import re
 import tomllib
 
@@ -42,6 +43,19 @@ def test_every_dependency_has_its_reason():
     names = {match.group() for text in requirements if (match := REQUIREMENT.match(text))}
     assert names - _documented("dependencies.md") == set()
     assert all("," in text or ">=" in text for text in requirements), "every dependency has a lower bound"
+
+
+def test_every_client_is_documented_with_the_version_tested():
+    sdks = ROOT / "tests" / "sdks"
+    packages = json.loads((sdks / "node" / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    pinned = [line.split("==") for line in (sdks / "requirements.in").read_text(encoding="utf-8").split()]
+    versions = [*packages.items(), *pinned]
+    rows = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8").splitlines()
+    assert [
+        name
+        for name, version in versions
+        if name != "zod" and not any(f"`{name}`" in row and ".".join(version.split(".")[:2]) in row for row in rows)
+    ] == []
 
 
 def test_contributing_names_files_that_exist():

@@ -38,7 +38,8 @@ def responses_stream(item: JSON, *, usage: tuple[int, int] = (10, 5)) -> Reply:
 
 def _events(item: JSON, usage: tuple[int, int]) -> Iterator[JSON]:
     whole = _without_pieces(item)
-    begun = {**whole, "status": "in_progress", **({"content": []} if "content" in whole else {"arguments": ""})}
+    empty: JSON = {"content": []} if "content" in whole else {"arguments": ""}
+    begun = {**whole, **empty, "status": "in_progress"}
     for kind in ("created", "in_progress"):
         yield {"type": f"response.{kind}", "response": _response("in_progress", [], None)}
     yield {"type": "response.output_item.added", "output_index": 0, "item": begun}

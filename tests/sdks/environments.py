@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,12 +27,13 @@ NODE_PACKAGES = (HERE / "node" / "package.json", HERE / "node" / "package-lock.j
 CACHE = HERE.parent.parent / ".ci" / "cache" / "sdks"
 INSTALL_SECONDS = 400
 PROBE_SECONDS = 60
+UNREACHABLE = "the package index cannot be reached, and the clients are not installed yet"
 #: The oldest that all pinned packages run on.
 NODE_MAJOR = 18
 
 UV = [sys.executable, "-m", "uv"]
 # The certificates are the system's, as in the Makefile: an index may be behind a proxy or be a mirror.
-ENVIRONMENT = {"UV_SYSTEM_CERTS": "true", **os.environ}
+ENVIRONMENT = {"UV_SYSTEM_CERTS": "true", "UV_HTTP_RETRIES": "2", **os.environ}
 
 # How uv (the causes it lists) and npm (the code of its error) say that nobody answered.
 _NO_CONNECTION = re.compile(
@@ -48,11 +49,9 @@ def python_with_clients() -> Path:
     interpreter = folder / "bin" / "python"
     with _built(folder, sys.version, REQUIREMENTS) as missing:
         if missing:
-            steps = (
-                [*UV, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)],
-                [*UV, "pip", "install", "--quiet", "--python", str(interpreter), "-r", str(REQUIREMENTS)],
-            )
-            _install(steps, folder, [*UV, "pip", "compile", "--quiet", "--no-cache", "--no-deps", "-"], "openai")
+            _need_index([*UV, "pip", "compile", "--quiet", "--no-cache", "--no-deps", "-"], "openai")
+            _install(*UV, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder))
+            _install(*UV, "pip", "install", "--quiet", "--python", str(interpreter), "-r", str(REQUIREMENTS))
     return interpreter
 
 
@@ -62,13 +61,14 @@ def node_with_clients() -> Path:
     folder = CACHE / "node"
     with _built(folder, _node_version(), *NODE_PACKAGES) as missing:
         if missing:
+            with tempfile.TemporaryDirectory() as empty:
+                once_more = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000")
+                _need_index(["npm", "view", "openai", "version", *once_more, f"--cache={empty}"])
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             for path in NODE_PACKAGES:
                 shutil.copy(path, folder)
-            with tempfile.TemporaryDirectory() as empty:
-                probe = ["npm", "view", "openai", "version", "--fetch-retries=0", f"--cache={empty}"]
-                _install((["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],), folder, probe)
+            _install("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
         for script in (HERE / "node").glob("*.mjs"):
             shutil.copy(script, folder)
     return folder
@@ -99,20 +99,24 @@ def _built(folder: Path, version: str, *pinned: Path) -> Iterator[bool]:
         mark.write_text(digest)
 
 
-def _install(steps: tuple[list[str], ...], folder: Path, probe: list[str], asked: str = "") -> None:
-    """Run the steps. When one fails, `probe` tells a machine without an index (skip) from a broken installation."""
-    for step in steps:
-        done = _run(step, INSTALL_SECONDS, cwd=folder if folder.is_dir() else None)
-        if done.returncode == 0:
-            continue
-        asking = _run(probe, PROBE_SECONDS, asked=asked)
-        if asking.returncode != 0 and _NO_CONNECTION.search(asking.stderr) and "certificate" not in asking.stderr:
-            pytest.skip("the package index cannot be reached, and the clients are not installed yet")
-        pytest.fail(f"{' '.join(step)} failed ({done.returncode}):\n{done.stdout}\n{done.stderr}", pytrace=False)
+def _need_index(probe: list[str], asked: str = "") -> None:
+    """Skip when nobody answers the probe. Whatever else is wrong, the installation will tell."""
+    try:
+        done = _run(probe, PROBE_SECONDS, asked=asked)
+    except subprocess.TimeoutExpired:
+        pytest.skip(UNREACHABLE)
+    if done.returncode != 0 and _NO_CONNECTION.search(done.stderr) and "certificate" not in done.stderr:
+        pytest.skip(UNREACHABLE)
+
+
+def _install(*command: str, cwd: Path | None = None) -> None:
+    done = _run(command, INSTALL_SECONDS, cwd=cwd)
+    if done.returncode != 0:
+        pytest.fail(f"{' '.join(command)} failed ({done.returncode}):\n{done.stdout}\n{done.stderr}", pytrace=False)
 
 
 def _run(
-    command: list[str], seconds: float, *, cwd: Path | None = None, asked: str = ""
+    command: Sequence[str], seconds: float, *, cwd: Path | None = None, asked: str = ""
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=cwd, env=ENVIRONMENT, input=asked, capture_output=True, text=True, timeout=seconds, check=False
