@@ -23,11 +23,11 @@ from gatewaysite.config_schema import (
     TenantEntry,
 )
 from gatewaysite.config_values import Secret, SecretSource, converter
+from proxy.providers.base import adapters
 from tenants.keys import fault_of_imported
 
 MAX_FILE_BYTES = 32 * 1024 * 1024
 MIN_JWT_SECRET_LENGTH = 16
-KINDS_WITHOUT_BASE_URL = ("openai_compatible", "azure_openai")
 HEADERS_OF_THE_CONNECTION = ("connection", "content-length", "host", "transfer-encoding")
 
 _PLACE = re.compile(r"(?P<what>.*) - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`$", re.DOTALL)
@@ -157,7 +157,10 @@ def budget_identity(entry: BudgetEntry, default_scope: str) -> tuple[str, str, s
 def _provider_faults(path: str, entry: ProviderEntry) -> Iterator[str]:
     if len(entry.name) > 63:
         yield f"{path}.name: must have at most 63 characters"
-    if entry.base_url is None and entry.kind in KINDS_WITHOUT_BASE_URL:
+    adapter = adapters().get(entry.kind)
+    if adapter is None:
+        yield f"{path}.kind: must be one of {', '.join(sorted(adapters()))}"
+    elif entry.base_url is None and adapter.default_base_url is None:
         yield f"{path}.base_url: is required for the kind {entry.kind}"
     for name in entry.headers:
         if name.lower() in HEADERS_OF_THE_CONNECTION:

@@ -88,7 +88,7 @@ class ProviderEntry(Entry, kw_only=True, frozen=True):
     """One account at one provider."""
 
     name: Label
-    kind: Literal["openai", "azure_openai", "anthropic", "bedrock", "gemini", "ollama", "openai_compatible", "mock"]
+    kind: Plain  # of an adapter in proxy/providers/
     base_url: BaseUrl | None = None
     api_key: Secret | UnsetType | None = UNSET
     region: Plain | None = None

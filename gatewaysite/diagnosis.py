@@ -16,14 +16,11 @@ from django.db.migrations.executor import MigrationExecutor
 
 from audit.models import AuditEvent, ChainHead
 from gatewaysite.config_file import ConfigFileError, read_config_file
-from proxy.models import Provider, ProviderKind
+from proxy.models import Provider
 from proxy.providers.base import adapters
 from tenants.models import JwtIssuer, Tenant
 from tenants.revocation import open_redis
 from webhooks.models import Endpoint
-
-#: Kinds that work without a credential of their own.
-KINDS_WITHOUT_KEY = ("mock", "ollama", "openai_compatible", "bedrock")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +123,9 @@ def _providers() -> Iterator[Finding]:
             yield Finding(check="providers", result="failed", detail=f"{row.name}: no adapter for the kind {row.kind}")
         elif not row.base_url and known[row.kind].default_base_url is None:
             yield Finding(check="providers", result="failed", detail=f"{row.name}: has no base_url")
-        elif row.kind == ProviderKind.BEDROCK and not row.base_url and not row.region:
+        elif known[row.kind].needs_region and not row.base_url and not row.region:
             yield Finding(check="providers", result="failed", detail=f"{row.name}: has no region")
-        elif row.pk in keyless and row.kind not in KINDS_WITHOUT_KEY:
+        elif row.pk in keyless and known[row.kind].needs_secret:
             yield Finding(check="providers", result="warning", detail=f"{row.name}: has no api_key")
         else:
             yield Finding(check="providers", result="ok", detail=f"{row.name}: complete")

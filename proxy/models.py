@@ -5,20 +5,15 @@ from __future__ import annotations
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
+from proxy.providers.base import adapters
 from tenants.encryption import EncryptedTextField
 
 name_validator = RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}$", "Use letters, digits and . _ : @ / -.")
 
 
-class ProviderKind(models.TextChoices):
-    OPENAI = "openai"
-    AZURE_OPENAI = "azure_openai"
-    ANTHROPIC = "anthropic"
-    BEDROCK = "bedrock"
-    GEMINI = "gemini"
-    OLLAMA = "ollama"
-    OPENAI_COMPATIBLE = "openai_compatible"
-    MOCK = "mock"
+def provider_kinds() -> list[tuple[str, str]]:
+    """A kind for each adapter; a new one needs no migration."""
+    return [(kind, kind.replace("_", " ").title()) for kind in sorted(adapters())]
 
 
 class Strategy(models.TextChoices):
@@ -36,7 +31,7 @@ class Provider(models.Model):
     """One account at one provider. Times in seconds."""
 
     name = models.CharField(max_length=63, unique=True, validators=[name_validator])
-    kind = models.CharField(max_length=20, choices=ProviderKind.choices)
+    kind = models.CharField(max_length=20, choices=provider_kinds)
     base_url = models.CharField(max_length=500, blank=True, help_text="Empty: the kind's default.")
     api_key = EncryptedTextField(purpose="provider credential", blank=True)
     region = models.CharField(max_length=40, blank=True)

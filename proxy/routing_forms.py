@@ -9,12 +9,12 @@ from django.core.exceptions import ValidationError
 
 from audit.redaction import is_secret
 from proxy.base_urls import fault_of_base_url
-from proxy.models import Provider, ProviderKind
+from proxy.models import Provider
+from proxy.providers.base import adapters
 from tenants.secret_fields import KeepsSecrets, SecretField, forget_field
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\t -~]{0,4096}")
-NEEDS_ADDRESS = {ProviderKind.OPENAI_COMPATIBLE, ProviderKind.AZURE_OPENAI}
 
 
 class ProviderForm(KeepsSecrets):
@@ -72,8 +72,11 @@ class ProviderForm(KeepsSecrets):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        if cleaned.get("kind") in NEEDS_ADDRESS and not cleaned.get("base_url") and "base_url" not in self.errors:
+        adapter = adapters().get(cleaned.get("kind") or "")
+        if adapter is None or cleaned.get("base_url") or "base_url" in self.errors:
+            return cleaned
+        if adapter.default_base_url is None:
             self.add_error("base_url", "This kind has no address of its own.")
-        if cleaned.get("kind") == ProviderKind.BEDROCK and not cleaned.get("region") and not cleaned.get("base_url"):
-            self.add_error("region", "Bedrock's address needs the region.")
+        elif adapter.needs_region and not cleaned.get("region"):
+            self.add_error("region", "The address of this kind needs the region.")
         return cleaned

@@ -4,6 +4,7 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
+import proxy.models
 import tenants.encryption
 
 
@@ -78,16 +79,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[
-                            ("openai", "Openai"),
-                            ("azure_openai", "Azure Openai"),
-                            ("anthropic", "Anthropic"),
-                            ("bedrock", "Bedrock"),
-                            ("gemini", "Gemini"),
-                            ("ollama", "Ollama"),
-                            ("openai_compatible", "Openai Compatible"),
-                            ("mock", "Mock"),
-                        ],
+                        choices=proxy.models.provider_kinds,
                         max_length=20,
                     ),
                 ),

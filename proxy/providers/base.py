@@ -47,6 +47,13 @@ class Adapter:
     operations: ClassVar[frozenset[str]] = frozenset((CHAT,))
     #: Where the provider's API is when the configuration names no base_url; None: it must be named.
     default_base_url: ClassVar[str | None] = None
+    #: Whether an account there is known by a credential of its own.
+    needs_secret: ClassVar[bool] = True
+
+    @property
+    def needs_region(self) -> bool:
+        """Whether the default address is one of a region."""
+        return "{region}" in (self.default_base_url or "")
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
         """The HTTP request for `call` at `target`. Raises BadRequest naming a block the provider cannot express."""

@@ -32,6 +32,7 @@ class BedrockAdapter(Adapter):
     kind: ClassVar[str] = "bedrock"
     operations: ClassVar[frozenset[str]] = frozenset((CHAT, EMBED))
     default_base_url: ClassVar[str | None] = f"https://bedrock-runtime.{_REGION}.amazonaws.com"
+    needs_secret: ClassVar[bool] = False
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
         canonical = call.canonical

@@ -47,6 +47,7 @@ class MockAdapter(OpenAIAdapter):
     kind: ClassVar[str] = "mock"
     dialects: ClassVar[frozenset[str]] = frozenset((OPENAI, COMPLETIONS, EMBEDDINGS))
     default_base_url: ClassVar[str | None] = MOCK_SCHEME
+    needs_secret: ClassVar[bool] = False
 
     def _url(self, target: ProviderTarget, path: str) -> str:
         return f"{MOCK_SCHEME}{path.lstrip('/')}"

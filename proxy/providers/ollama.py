@@ -69,6 +69,7 @@ class OllamaAdapter(Adapter):
     kind: ClassVar[str] = "ollama"
     operations: ClassVar[frozenset[str]] = frozenset((CHAT, EMBED))
     default_base_url: ClassVar[str | None] = "http://127.0.0.1:11434"
+    needs_secret: ClassVar[bool] = False
 
     def build_request(self, call: Call, target: ProviderTarget) -> ProviderRequest:
         if call.canonical is None:

@@ -16,6 +16,7 @@ class OpenAICompatibleAdapter(OpenAIAdapter):
     #: What such servers have in common; other APIs are translated to chat completions.
     dialects: ClassVar[frozenset[str]] = frozenset((OPENAI, COMPLETIONS, EMBEDDINGS))
     default_base_url: ClassVar[str | None] = None
+    needs_secret: ClassVar[bool] = False
     #: The name every such server knows.
     limit_member: ClassVar[str] = "max_tokens"
     #: Some want `reasoning_content` back (DeepSeek).
