@@ -134,16 +134,3 @@ def test_a_stream_cut_after_content_is_an_error(stage: Stage) -> None:
         client(stage, max_retries=0).messages.stream(model="claude", messages=ASK, max_tokens=5) as stream,
     ):
         stream.get_final_message()
-
-
-def test_tokens_are_counted_by_the_provider_and_not_generated(stage: Stage) -> None:
-    stage.anthropic.always = Reply(body=b'{"input_tokens": 42}')
-    counted = client(stage).messages.count_tokens(model="claude", messages=ASK, system="Be brief.", tools=[TOOL])
-    assert counted.input_tokens == 42
-    assert [request.path for request in stage.anthropic.requests] == ["/v1/messages/count_tokens"]
-
-
-def test_tokens_are_estimated_where_the_provider_counts_none(stage: Stage) -> None:
-    counted = client(stage).messages.count_tokens(model="gpt", messages=ASK)
-    assert counted.input_tokens > 0
-    assert not stage.openai.requests

@@ -1,4 +1,4 @@
-"""The official OpenAI client on the APIs beside chat completions: responses, embeddings, legacy completions."""
+"""The official OpenAI client on the Responses API: handed through to a provider that has it, else translated."""
 
 from __future__ import annotations
 
@@ -22,16 +22,8 @@ TOOL: Any = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     "strict": False,
 }
-VECTOR = [0.5, -0.25, 0.125]
 
 either_provider = pytest.mark.parametrize("model", ["gpt", "claude"])
-
-
-def answer_json(document: dict[str, Any]) -> Reply:
-    return Reply(body=json.dumps(document).encode())
-
-
-# ---------------------------------------------------------------- responses
 
 
 @either_provider
@@ -87,36 +79,3 @@ def test_a_response_cut_off_is_an_error_and_never_a_whole_answer(stage: Stage, m
         client(stage, max_retries=0).responses.stream(model=model, input=ASK) as stream,
     ):
         stream.until_done()
-
-
-# ---------------------------------------------------------------- embeddings and legacy completions
-
-
-def test_embeddings_arrive_as_numbers_though_the_client_asks_for_them_packed(stage: Stage) -> None:
-    row = {"object": "embedding", "index": 0, "embedding": VECTOR}
-    usage = {"prompt_tokens": 4, "total_tokens": 4}
-    stage.openai.always = answer_json({"object": "list", "model": "fake", "data": [row], "usage": usage})
-    answer = client(stage).embeddings.create(model="gpt", input=["one text"], dimensions=3)
-    assert answer.data[0].embedding == VECTOR
-    assert answer.usage.prompt_tokens == 4
-    request = stage.openai.requests[-1]
-    assert request.path == "/v1/embeddings"
-    assert (request.json["input"], request.json["dimensions"]) == (["one text"], 3)
-
-
-def test_a_provider_without_embeddings_is_told_and_never_asked(stage: Stage) -> None:
-    with pytest.raises(openai.BadRequestError):
-        client(stage).embeddings.create(model="claude", input="one text")
-    assert not stage.anthropic.requests
-
-
-def test_a_legacy_completion_goes_on_with_its_prompt(stage: Stage) -> None:
-    choice = {"index": 0, "text": " upon a time", "finish_reason": "stop", "logprobs": None}
-    usage = {"prompt_tokens": 1, "completion_tokens": 3, "total_tokens": 4}
-    head = {"id": "cmpl-fake", "object": "text_completion", "created": 1700000000, "model": "fake"}
-    stage.openai.always = answer_json({**head, "choices": [choice], "usage": usage})
-    answer = client(stage).completions.create(model="gpt", prompt="Once", max_tokens=10)
-    assert answer.choices[0].text == " upon a time"
-    assert answer.usage is not None
-    assert answer.usage.total_tokens == 4
-    assert stage.openai.requests[-1].json["prompt"] == "Once"
