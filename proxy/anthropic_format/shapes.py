@@ -72,6 +72,11 @@ def usage_object(usage: Usage) -> JSON:
         "cache_read_input_tokens": usage.cache_read_tokens,
         "output_tokens": usage.output_tokens,
     }
+    if usage.cache_write_1h_tokens:  # they have a price of their own
+        written["cache_creation"] = {
+            "ephemeral_5m_input_tokens": usage.cache_write_tokens - usage.cache_write_1h_tokens,
+            "ephemeral_1h_input_tokens": usage.cache_write_1h_tokens,
+        }
     if usage.reasoning_tokens:
         written["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
     return written

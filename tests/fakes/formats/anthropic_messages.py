@@ -7,10 +7,8 @@ from typing import Any
 from proxy.canonical import ChatResponse, FinishReason, Text, Thinking
 from tests.fakes.formats.style import JSON, Style, arguments_of, compact, cut, sse, usage_of
 
-SAYS = frozenset(
-    ("text", "thinking", "signature", "redacted", "calls", "stop_sequence", "mixed")
-    + ("cache_read", "cache_write", "cache_write_1h", "reasoning")
-)
+_PARTS = ("text", "thinking", "signature", "redacted", "calls", "mixed")
+SAYS = frozenset((*_PARTS, "stop_sequence", "cache_read", "cache_write", "cache_write_1h", "reasoning"))
 
 STOP_REASONS: dict[FinishReason, str] = {
     "stop": "end_turn",

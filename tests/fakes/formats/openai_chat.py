@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, with what its relatives add: thinking as text, signatures of calls as Google sends them."""
+"""OpenAI's chat completions, with what its relatives add: thinking as text, and Google's signatures of calls."""
 
 from __future__ import annotations
 

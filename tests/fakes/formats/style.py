@@ -1,7 +1,7 @@
-"""How the written answers of providers look: what is to be said in neutral words, and how its stream is cut and framed.
+"""How the written answers of providers look: what is said, in neutral words, and how its stream is cut and framed.
 
-A format is a module of this folder with `whole(answer)` and `stream(answer, style)`, both giving bytes, written from the
-provider's documentation and independent of the product's own writers.
+A format is a module of this folder with `whole(answer)` and `stream(answer, style)`, both giving bytes, written from
+the provider's documentation and independent of the product's own writers.
 """
 
 from __future__ import annotations

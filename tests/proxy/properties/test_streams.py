@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.canonical import ChatRequest, Message, Text
 from proxy.context import OPENAI, Call, ProviderReply
 from proxy.providers.base import adapters
+from tests.examples import examples
 from tests.fakes.formats.catalogue import OF_DIALECT, OF_KIND
 from tests.proxy.properties.answers import CUTS, STYLES, answers, decoded, events_of, heard
 from tests.proxy.wire import facts, pieces_of, play, without_random_parts
-
-EXAMPLES = settings(max_examples=40, deadline=None)
 
 #: Every kind and the native APIs of it that stream.
 RELAYED = sorted(
@@ -40,7 +39,7 @@ def test_every_kind_of_provider_has_a_format_to_be_tested_with():
 
 
 @pytest.mark.parametrize("kind", sorted(set(adapters()) & set(OF_KIND)))
-@EXAMPLES
+@examples(40)
 @given(data=st.data(), style=STYLES, cuts=CUTS)
 def test_any_cuts_give_the_same_events_and_they_say_what_the_whole_answer_says(kind, data, style, cuts):
     adapter, written = adapters()[kind], OF_KIND[kind]
@@ -58,7 +57,7 @@ def test_any_cuts_give_the_same_events_and_they_say_what_the_whole_answer_says(k
 
 
 @pytest.mark.parametrize("kind", sorted(set(adapters()) & set(OF_KIND)))
-@EXAMPLES
+@examples(40)
 @given(data=st.data())
 def test_nothing_that_the_provider_said_is_missing(kind, data):
     written = OF_KIND[kind]
@@ -77,7 +76,7 @@ def _comparable(events):
 
 
 @pytest.mark.parametrize(("kind", "dialect"), RELAYED)
-@EXAMPLES
+@examples(40)
 @given(data=st.data(), style=STYLES, cuts=CUTS, include_usage=st.booleans())
 def test_any_cuts_give_a_client_of_the_same_format_the_same_bytes(kind, dialect, data, style, cuts, include_usage):
     written = OF_DIALECT[dialect]
@@ -99,7 +98,7 @@ def test_any_cuts_give_a_client_of_the_same_format_the_same_bytes(kind, dialect,
 @pytest.mark.parametrize(
     ("kind", "dialect"), [pair for pair in RELAYED if OF_DIALECT[pair[1]] is OF_KIND[pair[0]] or pair[1] == pair[0]]
 )
-@EXAMPLES
+@examples(40)
 @given(data=st.data(), style=STYLES)
 def test_a_client_of_the_same_format_hears_what_the_provider_said(kind, dialect, data, style):
     adapter, written = adapters()[kind], OF_DIALECT[dialect]
