@@ -8,6 +8,7 @@ from typing import Any, Literal, NotRequired
 
 import pydantic
 from anthropic.types import message_create_params as anthropic_params
+from google.genai import types
 from openai.types.chat import completion_create_params as openai_params
 from typing_extensions import TypedDict
 
@@ -40,7 +41,16 @@ def ollama(body: JSON) -> None:
 
 
 def gemini(body: JSON) -> None:
-    _by_type(GeminiBody, body)
+    """Google's types refuse members they do not know."""
+    members = {
+        "contents": list[types.Content],
+        "systemInstruction": types.Content,
+        "tools": list[types.Tool],
+        "toolConfig": types.ToolConfig,
+        "generationConfig": types.GenerationConfig,
+    }
+    for name, value in body.items():
+        _adapter(members[name]).validate_python(value)
 
 
 _OPENAI = openai_params.CompletionCreateParamsNonStreaming
@@ -58,8 +68,7 @@ ACCEPTED: dict[str, Callable[[JSON], None]] = {
 }
 
 
-# ---------------------------------------------------------------- Ollama and Gemini: no SDK of theirs is among ours
-# Sources: docs/api.md of Ollama; generateContent and its types in the reference of the Gemini API, v1beta.
+# ---------------------------------------------------------------- Ollama has no SDK among ours (docs/api.md of Ollama)
 
 
 class _Function(TypedDict):
@@ -101,94 +110,6 @@ class OllamaBody(TypedDict):
     format: NotRequired[Literal["json"] | JSON]
     think: NotRequired[bool | Literal["low", "medium", "high"]]
     options: NotRequired[JSON]
-
-
-class _Blob(TypedDict):
-    mimeType: str
-    data: str
-
-
-class _FileData(TypedDict):
-    fileUri: str
-    mimeType: NotRequired[str]
-
-
-class _FunctionCall(TypedDict):
-    id: NotRequired[str]
-    name: str
-    args: JSON
-
-
-class _FunctionResponse(TypedDict):
-    id: NotRequired[str]
-    name: str
-    response: JSON
-
-
-class _Part(TypedDict, total=False):
-    text: str
-    thought: bool
-    thoughtSignature: str
-    inlineData: _Blob
-    fileData: _FileData
-    functionCall: _FunctionCall
-    functionResponse: _FunctionResponse
-
-
-class _Content(TypedDict):
-    role: Literal["user", "model"]
-    parts: list[_Part]
-
-
-class _System(TypedDict):
-    parts: list[_Part]
-
-
-class _Declaration(TypedDict):
-    name: str
-    description: NotRequired[str]
-    parametersJsonSchema: NotRequired[JSON]
-
-
-class _Declarations(TypedDict):
-    functionDeclarations: list[_Declaration]
-
-
-class _Calling(TypedDict):
-    mode: Literal["AUTO", "NONE", "ANY", "VALIDATED"]
-    allowedFunctionNames: NotRequired[list[str]]
-
-
-class _ToolConfig(TypedDict):
-    functionCallingConfig: _Calling
-
-
-class _ThinkingConfig(TypedDict, total=False):
-    includeThoughts: bool
-    thinkingBudget: int
-    thinkingLevel: Literal["minimal", "low", "medium", "high"]
-
-
-class _GenerationConfig(TypedDict, total=False):
-    maxOutputTokens: int
-    temperature: float
-    topP: float
-    topK: int
-    stopSequences: list[str]
-    seed: int
-    frequencyPenalty: float
-    presencePenalty: float
-    thinkingConfig: _ThinkingConfig
-    responseMimeType: Literal["application/json", "text/plain"]
-    responseJsonSchema: JSON
-
-
-class GeminiBody(TypedDict):
-    contents: list[_Content]
-    systemInstruction: NotRequired[_System]
-    tools: NotRequired[list[_Declarations]]
-    toolConfig: NotRequired[_ToolConfig]
-    generationConfig: NotRequired[_GenerationConfig]
 
 
 # ---------------------------------------------------------------- by type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -35,7 +36,7 @@ TEXTS = st.one_of(
     st.sampled_from(["a", "Grüße 🌍", "\n\ndata: x\n\n", "\r", "\u2028", "👩‍👩‍👧", '{"a":', "data: [DONE]"]),
     st.text(min_size=1, max_size=12),
 )
-OPAQUE = st.text("abcXYZ019+/=", min_size=1, max_size=12)
+OPAQUE = st.binary(min_size=1, max_size=8).map(lambda data: base64.b64encode(data).decode())  # signatures
 NAMES = st.text("abcxyz_-09", min_size=1, max_size=12)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(-1e9, 1e9) | TEXTS,
