@@ -41,14 +41,28 @@ def _may_think(request: ChatRequest) -> bool:
     offered = request.tools or request.foreign_tools
     if offered and request.tool_choice is not None and request.tool_choice.mode in ("required", "tool"):
         return False
-    last_calls: Message | None = None
-    for message in request.messages:
-        if any(isinstance(part, ToolCall) for part in message.parts):
-            last_calls = message
-    in_loop = any(isinstance(part, ToolResult) for message in request.messages[-1:] for part in message.parts)
-    return not in_loop or last_calls is None or _is_thought(last_calls)
+    turns = _sent_turns(request.messages)
+    if len(turns) < 2 or not any(isinstance(part, ToolResult) for part in turns[-1]):
+        return True
+    answer = turns[-2]
+    return isinstance(answer[0], Thinking) or not any(isinstance(part, ToolCall) for part in answer)
 
 
-def _is_thought(message: Message) -> bool:
-    first = next((part for part in message.parts if not (isinstance(part, Text) and not part.text.strip())), None)
-    return isinstance(first, Thinking) and (is_signed(first.signature) or bool(first.redacted))
+def _sent_turns(messages: list[Message]) -> list[list[Any]]:
+    """The parts of each turn as the provider gets them: messages of one role are one, what is not sent is left out."""
+    turns: list[list[Any]] = []
+    role = ""
+    for message in messages:
+        parts = [part for part in message.parts if _is_sent(part)]
+        if parts and message.role == role:
+            turns[-1] += parts
+        elif parts:
+            turns.append(parts)
+            role = message.role
+    return turns
+
+
+def _is_sent(part: Any) -> bool:
+    if isinstance(part, Text):
+        return bool(part.text.strip())
+    return not isinstance(part, Thinking) or is_signed(part.signature) or bool(part.redacted)

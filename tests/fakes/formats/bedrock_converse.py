@@ -44,10 +44,9 @@ def stream(answer: ChatResponse, style: Style) -> bytes:
 
 def message(event: str, document: JSON) -> bytes:
     """One message of the encoding."""
-    named = {":event-type": event, ":content-type": "application/json", ":message-type": "event"}
+    named = {b":event-type": event.encode(), b":content-type": b"application/json", b":message-type": b"event"}
     headers = b"".join(
-        struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", 7, len(value)) + value.encode()
-        for name, value in named.items()
+        struct.pack(">B", len(name)) + name + struct.pack(">BH", 7, len(value)) + value for name, value in named.items()
     )
     payload = compact(document | {"p": "abcdefgh"}).encode()
     prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))

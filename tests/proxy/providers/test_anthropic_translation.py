@@ -197,6 +197,8 @@ def test_with_a_budget_only_calls_that_were_thought_about_are_gone_on_with(parts
     messages = [Message("user", [Text("q")]), Message("assistant", parts), Message("user", [ToolResult("c")])]
     body = translated(ChatRequest(messages=messages, thinking_budget=2048, max_tokens=9000))
     assert ("thinking" in body) == thinks
+    more = ChatRequest(messages=[*messages, Message("user", [Text("go on")])], thinking_budget=2048, max_tokens=9000)
+    assert ("thinking" in translated(more)) == thinks, "results and what is said with them may come apart"
 
 
 def test_with_a_budget_no_tool_can_be_forced():
