@@ -42,6 +42,10 @@ class Stage:
                     "name": "resilient",
                     "targets": [{"provider": "dead", "model": "big"}, {"provider": "o", "model": "gpt-4o"}],
                 },
+                {
+                    "name": "either",
+                    "targets": [{"provider": "a", "model": "claude-sonnet-4-5"}, {"provider": "o", "model": "gpt-4o"}],
+                },
                 {"name": "private", "targets": [{"provider": "o", "model": "gpt-4o"}]},
             ],
             "prices": [
@@ -50,7 +54,7 @@ class Stage:
                 {"provider": "dead", "model": "big", "input": "30.00", "output": "60.00"},
             ],
             "tenants": [
-                {"slug": "acme", "name": "Acme", "models": ["gpt", "claude", "resilient"]},
+                {"slug": "acme", "name": "Acme", "models": ["gpt", "claude", "resilient", "either"]},
                 {"slug": "poor", "name": "Poor", "budgets": [{"usd": "0.000001", "per": "month"}]},
                 {"slug": "slow", "name": "Slow", "limits": {"rpm": 60}},
                 {"slug": "queue", "name": "Queue", "limits": {"concurrency": 1}},
