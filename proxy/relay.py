@@ -15,10 +15,16 @@ from proxy.canonical import (
     UsageSeen,
 )
 from proxy.context import AnswerFacts, Relay
+from proxy.errors import UpstreamFault
 
 if TYPE_CHECKING:
     from proxy.dialects.base import StreamRenderer
     from proxy.providers.base import StreamDecoder
+
+
+#: The most a stream may tell (characters, and 64 an event): some renderers keep what they must tell again at the end.
+MAX_TOLD = 64 << 20
+EVENT_WEIGHT = 64
 
 
 class TranslatingRelay(Relay):
@@ -28,6 +34,7 @@ class TranslatingRelay(Relay):
         self._decoder = decoder
         self._renderer = renderer
         self._waiting = b""  # frames that came before the first content
+        self._events = 0
 
     def feed(self, chunk: bytes) -> bytes:
         if self.done or self.fault is not None:
@@ -48,10 +55,11 @@ class TranslatingRelay(Relay):
     def _hand_on(self, events: list[StreamEvent]) -> bytes:
         out = b""
         if events:
+            self._events += len(events)
             self._note(events)
             out = self._renderer.render(events)
         self.done = self._decoder.done
-        self.fault = self._decoder.fault
+        self.fault = self._decoder.fault or self._too_much()
         self.usage_final = self.done and self.usage is not None
         if not self.started:
             self._waiting += out
@@ -59,6 +67,11 @@ class TranslatingRelay(Relay):
         if self._waiting:
             out, self._waiting = self._waiting + out, b""
         return out
+
+    def _too_much(self) -> UpstreamFault | None:
+        if self.done or self.produced_chars + self._events * EVENT_WEIGHT <= MAX_TOLD:
+            return None
+        return UpstreamFault("protocol", "a stream that does not end", status=200)
 
     def _note(self, events: list[StreamEvent]) -> None:
         for event in events:

@@ -20,6 +20,9 @@ Event = tuple[bytes | None, bytes]
 
 _BOM = b"\xef\xbb\xbf"
 
+#: More blank lines than one say nothing: a flood of them is cut short before it is split.
+_BLANK_LINES = re.compile(rb"\n{3,}")
+
 #: An event of the usual form with a name: two lines, nothing blank.
 _NAMED = re.compile(rb"event: ([^\n]+)\ndata: ([^\n\x00-\x20][^\n]*)")
 
@@ -56,8 +59,7 @@ class SseParser:
         """The events that `chunk` completes."""
         if self.fault is not None:
             return []
-        if self._after_cr or b"\r" in chunk:
-            chunk = self._without_cr(chunk)
+        chunk = self._tidied(chunk)
         end = chunk.rfind(b"\n\n")
         if end < 0 or self._data or self._name is not None:
             return self._feed_lines(chunk)
@@ -85,6 +87,12 @@ class SseParser:
         if self.fault is not None:
             return []
         return self._feed_lines(b"\n\n")
+
+    def _tidied(self, chunk: bytes) -> bytes:
+        """The same with LF for every end of a line, and no more than one blank line at a time."""
+        if self._after_cr or b"\r" in chunk:
+            chunk = self._without_cr(chunk)
+        return _BLANK_LINES.sub(b"\n\n", chunk) if b"\n\n\n" in chunk else chunk
 
     def _without_cr(self, chunk: bytes) -> bytes:
         if self._after_cr and chunk[:1] == b"\n":

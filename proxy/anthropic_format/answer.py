@@ -124,8 +124,10 @@ def chat_response(body: bytes, names: dict[str, str]) -> ChatResponse:
 
 
 def part_of(block: JSON, names: dict[str, str]) -> Text | Thinking | ToolCall | Foreign:
-    """A block of an answer. Raises UpstreamFault for a tool call without id or name."""
+    """A block of an answer. Raises UpstreamFault for one without a type, and for a tool call without id or name."""
     kind = block.get("type")
+    if not isinstance(kind, str) or not kind:
+        raise UpstreamFault("protocol", "a block without a type", status=200)
     if kind == "text":
         return Text(_text(block.get("text")))
     if kind == "thinking":
@@ -138,7 +140,7 @@ def part_of(block: JSON, names: dict[str, str]) -> Text | Thinking | ToolCall | 
             raise UpstreamFault("protocol", "a tool call without id or name", status=200)
         arguments = msgspec.json.encode(block.get("input") or {}).decode()
         return ToolCall(call_id, names.get(name, name), arguments)
-    return Foreign(ANTHROPIC, str(kind)[:60], block)
+    return Foreign(ANTHROPIC, kind[:60], block)
 
 
 def _characters(blocks: list[Any]) -> int:

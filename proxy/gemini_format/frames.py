@@ -25,7 +25,8 @@ class DocumentParser:
     def __init__(self) -> None:
         self.fault: UpstreamFault | None = None
         self._events = SseParser()
-        self._head = b""  # of a stream of which only white space has come
+        self._head = b""  # what may be the beginning of a byte order mark
+        self._blank = 0  # bytes of white space before anything else
         self._list: bytearray | None = None
         self._begun = False
 
@@ -59,17 +60,21 @@ class DocumentParser:
 
     def _begin(self, chunk: bytes) -> bytes:
         """Find out by the first characters what comes; gives what is to be read now."""
-        self._head += chunk
-        text = self._head.removeprefix(_BOM).lstrip()
-        if not text or _BOM.startswith(self._head):
-            if len(self._head) > MAX_LIST_BYTES:
+        head = self._head + chunk
+        text = (head if self._blank else head.removeprefix(_BOM)).lstrip()
+        if not self._blank and _BOM.startswith(head):
+            self._head = head
+            return b""
+        self._head = b""
+        if not text:
+            self._blank += len(head)
+            if self._blank > MAX_LIST_BYTES:
                 self.fault = UpstreamFault("protocol", "a stream of nothing but white space")
             return b""
         self._begun = True
         if text.startswith((b"[", b"{")):
             self._list = bytearray()
-            return text
-        return self._head
+        return text
 
     def _read(self, events: list[tuple[bytes | None, bytes]]) -> list[bytes]:
         self.fault = self._events.fault

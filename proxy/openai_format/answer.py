@@ -168,7 +168,10 @@ def _characters(choices: list[_Choice]) -> int:
     """Of all texts and arguments of an answer without usage."""
     count = 0
     for choice in choices:
-        message = msgspec.json.decode(choice.message) if bytes(choice.message) else None
+        try:
+            message = msgspec.json.decode(choice.message) if bytes(choice.message) else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise UpstreamFault("protocol", "the answer is not JSON", status=200) from None
         if isinstance(message, dict):
             count += sum(len(part.text) for part in _texts_of(message)) + len(_text(message.get("refusal")))
             count += sum(len(call.arguments) + len(call.name) for call in tool_calls_of(message))

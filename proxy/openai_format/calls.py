@@ -16,6 +16,10 @@ from proxy.errors import UpstreamFault
 
 JSON = dict[str, Any]
 
+#: The most calls of one choice, and what is kept of their arguments (characters, and 64 a fragment).
+MAX_CALLS = 1024
+MAX_KEPT = 1 << 20
+
 
 class Function(msgspec.Struct):
     """`input` is what a custom tool has in place of arguments."""
@@ -58,7 +62,7 @@ class _Open(msgspec.Struct):
 class CallJoiner:
     """State of one choice of one stream."""
 
-    __slots__ = ("_by_id", "_by_index", "_orderly", "_salt", "calls")
+    __slots__ = ("_by_id", "_by_index", "_kept", "_orderly", "_salt", "calls")
 
     def __init__(self) -> None:
         self.calls: list[_Open] = []
@@ -66,6 +70,7 @@ class CallJoiner:
         self._by_id: dict[str, int] = {}
         self._orderly = True  # so far upstream's numbers are ours
         self._salt = ""
+        self._kept = 0
 
     def is_orderly(self, fragments: list[Fragment]) -> bool:
         """Whether a client may get these fragments as they are."""
@@ -90,7 +95,7 @@ class CallJoiner:
         return bool(call_id) and call_id not in self._by_id
 
     def join(self, fragments: list[Fragment]) -> list[Piece]:
-        """What the fragments add, in order. Raises UpstreamFault for one that opens a call without a name."""
+        """What the fragments add, in order. Raises UpstreamFault for a call without a name, and for too many."""
         pieces = []
         for fragment in fragments:
             function = fragment.function or fragment.custom or Function()
@@ -103,8 +108,9 @@ class CallJoiner:
             else:
                 call = self.calls[number]
                 piece = Piece(number, call.id, None, arguments, call.custom, fragment.extra_content)
-            if arguments:
+            if arguments and self._kept < MAX_KEPT:
                 call.arguments.append(arguments)
+                self._kept += len(arguments) + 64
             pieces.append(piece)
         return pieces
 
@@ -128,6 +134,8 @@ class CallJoiner:
         if not function.name:
             raise UpstreamFault("protocol", "a tool call without a name", status=200)
         number = len(self.calls)
+        if number >= MAX_CALLS:
+            raise UpstreamFault("protocol", "a stream of too many tool calls", status=200)
         call_id = fragment.id
         if not call_id or call_id in self._by_id:
             self._salt = self._salt or uuid.uuid4().hex[:20]
