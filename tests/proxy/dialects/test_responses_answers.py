@@ -1,6 +1,7 @@
 """Answers of other providers in OpenAI's Responses API, whole and streamed, read back by the official types."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ def call_of(**members) -> Call:
     return DIALECT.parse_call({"model": "smart", "input": "hi"} | members)
 
 
-def whole(*parts, call: Call | None = None, **members) -> Response:
+def whole(*parts, call: Call | None = None, **members) -> Any:
     response = ChatResponse(parts=list(parts), **members)
     told = facts(Usage(input_tokens=20, output_tokens=9, cache_read_tokens=8, reasoning_tokens=4))
     raw = DIALECT.render_response(call or call_of(), response, told)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from proxy.canonical import Usage
 from proxy.context import RESPONSES, Call
+from proxy.errors import UpstreamFault
 from proxy.openai_format.responses_relay import MAX_WAITING, ResponsesRelay
 from proxy.sse import MAX_BYTES
 from tests.proxy.responses_wire import events, function_call, message, read_events, response, text_events
@@ -26,12 +27,12 @@ def before_content() -> bytes:
     return events(*text_events("x")[:3])
 
 
-def faulted(stream: bytes) -> ResponsesRelay:
+def faulted(stream: bytes) -> UpstreamFault:
     relay = relay_for()
     play(relay, [stream])
     assert relay.fault is not None
     assert not relay.done
-    return relay
+    return relay.fault
 
 
 def test_all_events_pass_byte_for_byte_and_the_last_waits_for_the_end():
@@ -107,7 +108,7 @@ def test_done_after_the_last_event_is_no_event_and_before_it_no_end():
     relay = relay_for()
     play(relay, [STREAM + b"data: [DONE]\n\n"])
     assert relay.end(facts()) == LAST
-    assert faulted(STREAM[: -len(LAST)] + b"data: [DONE]\n\n").fault.kind == "protocol"
+    assert faulted(STREAM[: -len(LAST)] + b"data: [DONE]\n\n").kind == "protocol"
 
 
 def test_a_last_event_without_usage_leaves_it_to_the_estimate():
@@ -118,7 +119,7 @@ def test_a_last_event_without_usage_leaves_it_to_the_estimate():
 
 @pytest.mark.parametrize("length", range(0, len(STREAM) - len(LAST), 97))
 def test_a_stream_that_stops_anywhere_is_a_fault(length):
-    assert faulted(STREAM[:length]).fault.kind == "protocol"
+    assert faulted(STREAM[:length]).kind == "protocol"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +151,7 @@ def test_what_the_provider_reports_is_a_fault_and_never_handed_on(event, kind, s
     relay = relay_for()
     out = relay.feed(before_content() if not started else STREAM[: -len(LAST)])
     assert relay.feed(events(event)) == b""
+    assert relay.fault is not None
     assert (relay.fault.kind, relay.fault.message, relay.started) == (kind, "sorry", started)
     assert relay.feed(STREAM) == relay.eof() == b""
     assert bool(out) is started
@@ -160,20 +162,21 @@ def test_what_the_provider_reports_is_a_fault_and_never_handed_on(event, kind, s
     [b"data: {}\n\n", b"data: nonsense\n\n", b'data: {"type": 1}\n\n', b'data: {"type":"response.completed"}\n\n'],
 )
 def test_what_is_not_understood_is_a_fault(data):
-    assert faulted(data).fault.kind == "protocol"
+    assert faulted(data).kind == "protocol"
 
 
 def test_an_error_without_a_type_is_a_fault_with_its_words():
-    fault = faulted(b'data: {"error": {"message": "sorry", "code": "server_error"}}\n\n').fault
+    fault = faulted(b'data: {"error": {"message": "sorry", "code": "server_error"}}\n\n')
     assert (fault.kind, fault.message) == ("server", "sorry")
 
 
 def test_a_line_or_a_beginning_too_long_is_a_fault():
-    assert faulted(b"data: " + b"x" * (MAX_BYTES + 1)).fault.kind == "protocol"
+    assert faulted(b"data: " + b"x" * (MAX_BYTES + 1)).kind == "protocol"
     long = events({"type": "response.in_progress", "response": "x" * (MAX_BYTES - 200)})
     relay = relay_for()
     for _ in range(MAX_WAITING // len(long) + 1):
         assert relay.feed(long) == b""
+    assert relay.fault is not None
     assert relay.fault.message == "a stream of too many events without content"
 
 
