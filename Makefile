@@ -26,7 +26,7 @@ endif
 STATIC_ENV = DEMO= SECRET_KEY=static-analysis-only-0123456789-abcdefghijklmnopqrstuvwxyz KEY_PEPPER=static-analysis-only-0123456789 \
 	FIELD_ENCRYPTION_KEYS=c3RhdGljLWFuYWx5c2lzLW9ubHktMzItYnl0ZXMtLS0= DATABASE_URL=sqlite://:memory: REDIS_URL= GATEWAY_CONFIG=
 
-.PHONY: help install up test lint format types imports migrations check clean
+.PHONY: help install up test lint format types imports migrations features check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -59,6 +59,9 @@ imports: install ## the import contracts
 
 migrations: install ## fail when a model change has no migration
 	$(STATIC_ENV) $(BIN)/python manage.py makemigrations --check --dry-run
+
+features: install ## write docs/features.md: what each client can have of each provider
+	$(BIN)/python -m tests.matrix.page
 
 check: lint types imports migrations test ## everything above that can fail
 

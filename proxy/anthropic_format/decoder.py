@@ -95,6 +95,7 @@ class AnthropicStreamDecoder:
     def _start_block(self, event: Event, events: list[StreamEvent]) -> None:
         source = event.content_block or {}
         part = part_of(source, self._names)
+        self._stop_block(event, events)  # one of the same number that nothing stopped
         block = self._blocks[event.index or 0] = _Block()
         if isinstance(part, Text):
             if part.text:
@@ -135,8 +136,11 @@ class AnthropicStreamDecoder:
 
     def _stop_block(self, event: Event, events: list[StreamEvent]) -> None:
         block = self._blocks.pop(event.index or 0, None)
-        if block is None:
-            return
+        if block is not None:
+            self._close(block, events)
+
+    @staticmethod
+    def _close(block: _Block, events: list[StreamEvent]) -> None:
         if block.call is not None and block.given:
             events.append(ToolCallDelta(block.call, block.given))
         elif block.foreign is not None:
@@ -152,6 +156,8 @@ class AnthropicStreamDecoder:
 
     def _stop_message(self, event: Event, events: list[StreamEvent]) -> None:
         self.done = True
+        for block in self._blocks.values():  # those that nothing stopped
+            self._close(block, events)
         reason = finish_reason(self._stop_reason, has_calls=self._calls > 0)
         events.append(Finished(reason, native_finish=self._stop_reason, stop_sequence=self._stop_sequence))
 

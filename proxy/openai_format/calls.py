@@ -57,6 +57,7 @@ class _Open(msgspec.Struct):
     key: int | None
     custom: bool
     arguments: list[str]
+    begun: bool = False  # some of its arguments came
 
 
 class CallJoiner:
@@ -108,6 +109,7 @@ class CallJoiner:
             else:
                 call = self.calls[number]
                 piece = Piece(number, call.id, None, arguments, call.custom, fragment.extra_content)
+            call.begun = call.begun or bool(arguments)
             if arguments and self._kept < MAX_KEPT:
                 call.arguments.append(arguments)
                 self._kept += len(arguments) + 64

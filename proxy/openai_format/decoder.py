@@ -111,5 +111,7 @@ class OpenAIStreamDecoder:
         if not self._answered:
             raise UpstreamFault("protocol", "a stream without an answer", status=200)
         self.done = True
-        reason = finish_reason(self._finish, has_calls=bool(self._calls.calls))
+        calls = self._calls.calls
+        events += [ToolCallDelta(number, "{}") for number, call in enumerate(calls) if not call.begun]
+        reason = finish_reason(self._finish, has_calls=bool(calls))
         events.append(Finished(reason, native_finish=self._finish))

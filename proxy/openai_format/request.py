@@ -23,6 +23,7 @@ from proxy.canonical import (
     ToolResult,
 )
 from proxy.errors import BadRequest
+from proxy.openai_format.shapes import google_signature
 
 JSON = dict[str, Any]
 
@@ -40,9 +41,12 @@ _SAME = (
 )
 
 
-def chat_body(request: ChatRequest, model: str) -> JSON:
-    """The body but for `stream` and the limit of output tokens. Raises BadRequest for what cannot be said."""
-    body: JSON = {"model": model, "messages": _messages(request)}
+def chat_body(request: ChatRequest, model: str, *, signed: bool = False) -> JSON:
+    """The body but for `stream` and the limit of output tokens. Raises BadRequest for what cannot be said.
+
+    `signed`: with the signatures of tool calls as Google wants them back, which OpenAI itself would refuse.
+    """
+    body: JSON = {"model": model, "messages": _messages(request, signed=signed)}
     for name in _SAME:
         value = getattr(request, name)
         if value is not None:
@@ -62,23 +66,22 @@ def chat_body(request: ChatRequest, model: str) -> JSON:
     return body
 
 
-def _messages(request: ChatRequest) -> list[JSON]:
+def _messages(request: ChatRequest, *, signed: bool) -> list[JSON]:
     messages: list[JSON] = []
     if request.system:
         messages.append({"role": "system", "content": "\n\n".join(text.text for text in request.system)})
     for message in request.messages:
-        messages += _assistant(message) if message.role == "assistant" else _user(message)
+        messages += _assistant(message, signed=signed) if message.role == "assistant" else _user(message)
     return messages
 
 
-def _assistant(message: Message) -> list[JSON]:
+def _assistant(message: Message, *, signed: bool) -> list[JSON]:
     text, calls = [], []
     for part in message.parts:
         if isinstance(part, Text):
             text.append(part.text)
         elif isinstance(part, ToolCall):
-            function = {"name": part.name, "arguments": part.arguments or "{}"}
-            calls.append({"id": part.id, "type": "function", "function": function})
+            calls.append(_call(part, signed=signed))
         elif not isinstance(part, Thinking):
             raise _refused_part(part)
     written: JSON = {"role": "assistant", "content": "".join(text)}
@@ -86,6 +89,14 @@ def _assistant(message: Message) -> list[JSON]:
         written["content"] = written["content"] or None
         written["tool_calls"] = calls
     return [written]
+
+
+def _call(call: ToolCall, *, signed: bool) -> JSON:
+    function = {"name": call.name, "arguments": call.arguments or "{}"}
+    written: JSON = {"id": call.id, "type": "function", "function": function}
+    if signed and call.signature:
+        written["extra_content"] = google_signature(call.signature)
+    return written
 
 
 def _user(message: Message) -> list[JSON]:

@@ -87,6 +87,11 @@ def signature_extra(signature: str) -> JSON:
     return {"tollbar": {"signature": signature}}
 
 
+def google_signature(signature: str) -> JSON:
+    """The same as Google's own servers of this format send it and want it back."""
+    return {"google": {"thought_signature": signature}}
+
+
 def read_signature(tool_call: JSON) -> str | None:
     """The signature of a tool call, ours or Google's."""
     extra = tool_call.get("extra_content")

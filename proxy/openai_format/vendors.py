@@ -32,6 +32,12 @@ def fit(body: JSON, base_url: str) -> JSON:
     return change(body) if change is not None else body
 
 
+def takes_signatures(base_url: str) -> bool:
+    """Whether the vendor is Google, whose newer models refuse calls of theirs that come back without signature."""
+    host = urlsplit(base_url).hostname or ""
+    return host.endswith(".googleapis.com")
+
+
 def short_id(call_id: str) -> str:
     """A tool call's id as Mistral takes it: the same one for the same id, so that calls and results still match."""
     if _SHORT_ID.fullmatch(call_id):

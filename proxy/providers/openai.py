@@ -143,10 +143,14 @@ class OpenAIAdapter(Adapter):
         """What of an extra_content this provider gets: an object with that member, or an empty one."""
         return {}
 
+    def _takes_signatures(self, target: ProviderTarget) -> bool:
+        """Whether signatures of tool calls go back."""
+        return False
+
     def _translated(self, call: Call, target: ProviderTarget) -> JSON:
         if call.canonical is None:
             raise TypeError("the canonical form is built before a provider of another dialect is asked")
-        body = chat_body(call.canonical, target.model)
+        body = chat_body(call.canonical, target.model, signed=self._takes_signatures(target))
         limit = call.canonical.max_tokens or call.output_cap
         if limit is not None:
             body[self.limit_member] = limit

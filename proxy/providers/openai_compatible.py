@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from proxy.context import COMPLETIONS, EMBEDDINGS, OPENAI, Call, ProviderTarget
-from proxy.openai_format.vendors import fit
+from proxy.openai_format.vendors import fit, takes_signatures
 from proxy.providers.openai import OpenAIAdapter
 
 JSON = dict[str, Any]
@@ -27,6 +27,9 @@ class OpenAICompatibleAdapter(OpenAIAdapter):
 
     def _translated(self, call: Call, target: ProviderTarget) -> JSON:
         return fit(super()._translated(call, target), target.base_url)
+
+    def _takes_signatures(self, target: ProviderTarget) -> bool:
+        return takes_signatures(target.base_url)
 
     def _public_extra(self, extra: Any) -> JSON:
         """A vendor's own entry (Google's thought_signature) must come back to it; the gateway's must not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -59,7 +60,7 @@ def test_a_decoder_of_anything_ends_well_or_in_a_fault(kind, data, cuts):
     outcomes = []
     for pieces in ([stream], pieces_of(stream, cuts)):
         decoder = adapters()[kind].stream_decoder(a_call())
-        events = within(20_000 + 100 * (len(stream) + len(pieces)), lambda d=decoder, p=pieces: decoded(d, p))
+        events = within(20_000 + 100 * (len(stream) + len(pieces)), partial(decoded, decoder, pieces))
         assert decoder.done or is_whole_fault(decoder.fault)
         assert len(events) <= len(stream)
         told = decoder.fault.kind if decoder.fault else None
@@ -106,7 +107,7 @@ def test_a_relay_of_anything_ends_well_or_in_a_fault(kind, dialect, data, cuts):
     outcomes = []
     for pieces in ([stream], pieces_of(stream, cuts)):
         relay = adapters()[kind].stream_pass_through(a_call(dialect))
-        out = within(20_000 + 200 * (len(stream) + len(pieces)), lambda r=relay, p=pieces: play(r, p))
+        out = within(20_000 + 200 * (len(stream) + len(pieces)), partial(play, relay, pieces))
         if relay.fault is None:
             assert relay.done
             out += relay.end(facts(relay.usage))

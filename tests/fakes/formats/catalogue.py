@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 
 from tests.fakes.formats import (
@@ -13,7 +14,7 @@ from tests.fakes.formats import (
     openai_responses,
     openai_text,
 )
-from tests.fakes.formats.style import Format
+from tests.fakes.formats.style import Format, compact
 
 
 def _format(module: ModuleType) -> Format:
@@ -40,4 +41,41 @@ OF_DIALECT: dict[str, Format] = {
     "completions": _format(openai_text),
     "responses": _format(openai_responses),
     "anthropic": _format(anthropic_messages),
+}
+
+# ---------------------------------------------------------------- embeddings
+
+VECTOR = [0.25, -0.5]
+_PACKED = "AACAPgAAAL8="  # the same, as 32-bit floats in base64
+
+
+def _openai_vectors(count: int, encoding: str) -> bytes:
+    told = _PACKED if encoding == "base64" else VECTOR
+    data = [{"object": "embedding", "index": index, "embedding": told} for index in range(count)]
+    usage = {"prompt_tokens": 3, "total_tokens": 3}
+    return compact({"object": "list", "data": data, "model": "m-1", "usage": usage}).encode()
+
+
+def _gemini_vectors(count: int, encoding: str) -> bytes:
+    vectors = [{"values": VECTOR}] * count
+    return compact({"embedding": vectors[0]} if count == 1 else {"embeddings": vectors}).encode()
+
+
+def _titan_vector(count: int, encoding: str) -> bytes:
+    return compact({"embedding": VECTOR, "inputTextTokenCount": 3}).encode()
+
+
+def _ollama_vectors(count: int, encoding: str) -> bytes:
+    return compact({"model": "m-1", "embeddings": [VECTOR] * count, "prompt_eval_count": 3}).encode()
+
+
+#: What a provider answers to so many texts, in the encoding that the client asked for.
+VECTORS: dict[str, Callable[[int, str], bytes]] = {
+    "openai": _openai_vectors,
+    "azure_openai": _openai_vectors,
+    "openai_compatible": _openai_vectors,
+    "mock": _openai_vectors,
+    "gemini": _gemini_vectors,
+    "bedrock": _titan_vector,
+    "ollama": _ollama_vectors,
 }

@@ -27,7 +27,8 @@ from proxy.canonical import (
     Usage,
     UsageSeen,
 )
-from proxy.providers.base import StreamDecoder
+from proxy.context import Call, ProviderReply
+from proxy.providers.base import Adapter, StreamDecoder
 from tests.fakes.formats.style import Style
 
 JSON = dict[str, Any]
@@ -127,6 +128,13 @@ def events_of(answer: ChatResponse) -> list[StreamEvent]:
     return [*events, Finished(answer.finish_reason, answer.native_finish, answer.stop_sequence)]
 
 
+def read(adapter: Adapter, call: Call, body: bytes) -> list[StreamEvent]:
+    """What a provider's whole answer says."""
+    response = adapter.parse_response(call, ProviderReply(200, {}, body))
+    assert isinstance(response, ChatResponse)
+    return events_of(response)
+
+
 def _thought(part: Thinking) -> list[StreamEvent]:
     if part.redacted is not None:
         return [RedactedThinking(part.redacted)]
@@ -137,7 +145,7 @@ def _thought(part: Thinking) -> list[StreamEvent]:
 class Heard(msgspec.Struct):
     """An answer as it is heard: fragments joined, arguments as the object that they are, the last usage."""
 
-    said: list[list[Any]] = []
+    said: list[Any] = []
     usage: Usage | None = None
     finish: FinishReason | None = None
     stop_sequence: str | None = None
@@ -164,8 +172,8 @@ def heard(events: list[StreamEvent]) -> Heard:
     return told
 
 
-def _hear(event: StreamEvent, said: list[list[Any]]) -> None:
-    last = said[-1] if said else [None]
+def _hear(event: StreamEvent, said: list[Any]) -> None:
+    last: list[Any] = said[-1] if said else [None]
     if isinstance(event, TextDelta | RefusalDelta):
         kind = "text" if isinstance(event, TextDelta) else "refusal"
         if last[0] == kind:

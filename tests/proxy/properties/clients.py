@@ -141,10 +141,15 @@ def completions_stream(raw: bytes) -> JSON:
     return chunks[-1] | {"choices": [choice]}
 
 
+def anthropic_stream(raw: bytes) -> JSON:
+    """Pings may come anywhere."""
+    return message_of(raw.replace(b'event: ping\ndata: {"type":"ping"}\n\n', b""))
+
+
 CLIENTS: dict[str, Client] = {
     "openai": Client(openai_stream, lambda whole: [whole["choices"][0]["message"]], asking_in_messages, openai_usage),
     "anthropic": Client(
-        message_of,
+        anthropic_stream,
         lambda whole: [{"role": "assistant", "content": whole["content"]}] if whole["content"] else [],
         asking_in_messages,
         anthropic_usage,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.canonical import ChatResponse, Text, Thinking, ToolCall, Usage
-from proxy.context import AnswerFacts, Call, ProviderReply
+from proxy.context import AnswerFacts, Call
 from proxy.dialects.anthropic import AnthropicDialect
 from proxy.dialects.base import Dialect
 from proxy.dialects.chat import TollbarDialect
@@ -18,7 +18,7 @@ from proxy.dialects.openai import OpenAIDialect
 from proxy.dialects.responses import ResponsesDialect
 from proxy.providers.base import adapters
 from tests.examples import examples
-from tests.proxy.properties.answers import answers, decoded, events_of, heard
+from tests.proxy.properties.answers import answers, decoded, events_of, heard, read
 from tests.proxy.properties.clients import CLIENTS
 from tests.proxy.wire import facts
 
@@ -78,8 +78,8 @@ def test_a_whole_answer_is_read_as_it_was_written(name, data):
     """No provider of Anthropic's format signs calls."""
     answer = data.draw(answers(SAYS[name] - ({"call_signature"} if name == "anthropic" else set())))
     body = DIALECTS[name].render_response(Call(dialect=name, body={}, model="m"), answer, facts_of(answer))
-    read = adapters()[name].parse_response(Call(dialect="chat", body={}, model="m"), ProviderReply(200, {}, body))
-    assert heard(events_of(read)) == heard(events_of(answer))
+    events = read(adapters()[name], Call(dialect="chat", body={}, model="m"), body)
+    assert heard(events) == heard(events_of(answer))
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic"])

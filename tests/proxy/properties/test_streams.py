@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.canonical import ChatRequest, Message, Text
-from proxy.context import OPENAI, Call, ProviderReply
+from proxy.context import OPENAI, Call
 from proxy.providers.base import adapters
 from tests.examples import examples
 from tests.fakes.formats.catalogue import OF_DIALECT, OF_KIND
-from tests.proxy.properties.answers import CUTS, STYLES, answers, decoded, events_of, heard
+from tests.proxy.properties.answers import CUTS, STYLES, answers, decoded, events_of, heard, read
 from tests.proxy.wire import facts, pieces_of, play, without_random_parts
 
 #: Every kind and the native APIs of it that stream.
@@ -52,8 +52,7 @@ def test_any_cuts_give_the_same_events_and_they_say_what_the_whole_answer_says(k
         assert decoder.fault is None
         assert decoder.done
     assert results[0] == results[1] == results[2]
-    whole = adapter.parse_response(a_call(), ProviderReply(200, {}, written.whole(answer)))
-    assert heard(results[0]) == heard(events_of(whole))
+    assert heard(results[0]) == heard(read(adapter, a_call(), written.whole(answer)))
 
 
 @pytest.mark.parametrize("kind", sorted(set(adapters()) & set(OF_KIND)))
@@ -62,8 +61,8 @@ def test_any_cuts_give_the_same_events_and_they_say_what_the_whole_answer_says(k
 def test_nothing_that_the_provider_said_is_missing(kind, data):
     written = OF_KIND[kind]
     answer = data.draw(answers(written.says))
-    response = adapters()[kind].parse_response(a_call(), ProviderReply(200, {}, written.whole(answer)))
-    assert _comparable(events_of(response)) == _comparable(events_of(answer))
+    events = read(adapters()[kind], a_call(), written.whole(answer))
+    assert _comparable(events) == _comparable(events_of(answer))
 
 
 def _comparable(events):

@@ -232,3 +232,7 @@ def test_random_bytes_never_raise(pieces):
         one.feed(piece)
     one.eof()
     assert one.fault is not None
+
+
+def test_a_block_that_nothing_stopped_ends_with_the_message():
+    assert ToolCallDelta(0, "{}") in decoded(tool_use(0, "c", "f")[:1], ended("tool_use"))

@@ -177,3 +177,8 @@ def test_a_fault_keeps_the_content_before_it_and_ends_the_stream():
     assert relay.fault is not None
     assert relay.feed(sse(chunk({"content": "no"}))) == b""
     assert documents(relay.fail("It broke.", "upstream_error", "api_error", "req_1"))[0][0] == "error"
+
+
+def test_a_call_without_arguments_has_an_empty_object_of_them():
+    _, events = decode(sse(chunk({"tool_calls": [CALL]}), chunk(finish="tool_calls"), "DONE"))
+    assert events == [ToolCallStart(0, "a", "f"), ToolCallDelta(0, "{}"), Finished("tool_calls", "tool_calls")]
