@@ -1,6 +1,7 @@
 """Legacy completions of clients: what is checked, their canonical form, answers of chat providers."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -121,7 +122,14 @@ def test_every_answer_that_is_generated_is_reserved(members, bound):
 
 
 def test_one_text_is_one_message_of_the_user():
-    asked = {"temperature": 0.5, "top_p": 0.9, "stop": "x", "seed": 3, "presence_penalty": 1, "frequency_penalty": -1}
+    asked: dict[str, Any] = {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "stop": "x",
+        "seed": 3,
+        "presence_penalty": 1,
+        "frequency_penalty": -1,
+    }
     request = CompletionsDialect().canonical(parsed(prompt=["Once"], max_tokens=9, user="u", n=1, best_of=1, **asked))
     assert request == ChatRequest(
         messages=[Message("user", [Text("Once")])], max_tokens=9, user="u", **(asked | {"stop": ["x"]})

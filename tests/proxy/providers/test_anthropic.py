@@ -48,7 +48,8 @@ def message(*blocks: dict, **members) -> dict:
 
 def test_it_is_found_by_its_kind():
     adapter = adapter_for("anthropic")
-    assert (adapter.dialects, adapter.default_base_url) == ({ANTHROPIC, COUNT_TOKENS}, "https://api.anthropic.com")
+    assert adapter.dialects == {ANTHROPIC, COUNT_TOKENS}
+    assert adapter.default_base_url == "https://api.anthropic.com"
 
 
 # ---------------------------------------------------------------- requests

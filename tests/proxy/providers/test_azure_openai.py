@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from proxy.canonical import ChatRequest, Message, Text
+from proxy.canonical import ChatRequest, Finished, Message, Text
 from proxy.context import (
     COMPLETIONS,
     EMBED,
@@ -185,4 +185,4 @@ def test_verdicts_that_come_late_or_after_the_end_break_nothing():
     decoder = OpenAIStreamDecoder()
     events = decoder.feed(stream)
     assert decoder.done
-    assert events[-1].finish_reason == "content_filter"
+    assert events[-1] == Finished("content_filter", native_finish="content_filter")

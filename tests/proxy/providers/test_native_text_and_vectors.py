@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -127,7 +128,8 @@ def test_usage_of_vectors_in_other_shapes(usage, tokens):
 
 @pytest.mark.parametrize("call", [text_call(), vector_call()])
 def test_what_is_no_answer_is_a_fault(call):
-    for document in (b"<html>", b'{"data":[', {}, {"choices": [], "data": []}, [], {"data": 1, "choices": 1}):
+    bad: list[Any] = [b"<html>", b'{"data":[', {}, {"choices": [], "data": []}, [], {"data": 1, "choices": 1}]
+    for document in bad:
         assert fault(call, document).kind == "protocol"
     told = fault(call, {"error": {"message": "too many", "code": 429}})
     assert (told.kind, told.message) == ("rate_limit", "too many")

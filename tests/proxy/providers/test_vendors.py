@@ -4,6 +4,7 @@ The data is made up; the ways are the vendors'.
 """
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -121,7 +122,7 @@ def usage_of(prompt: int, completion: int, **more) -> dict:
 
 
 THOUGHT = {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}
-CITED = {"citations": ["https://a.example"], "search_results": [{"title": "A"}]}
+CITED: dict[str, Any] = {"citations": ["https://a.example"], "search_results": [{"title": "A"}]}
 
 
 def repeating(text: str, so_far: str, finish: str | None = None, **members) -> dict:
