@@ -164,7 +164,8 @@ def test_without_a_provider_that_counts_the_gateway_estimates_and_says_so(stage:
     assert not stage.openai.requests
     assert "x-tollbar-provider" not in answer.headers
     event = event_of(stage, answer.headers["x-request-id"])
-    assert (event["status"], event["cost_usd"], event["attempts"], event["provider"]) == ("success", "0.000000", [], None)
+    assert (event["status"], event["cost_usd"]) == ("success", "0.000000")
+    assert (event["attempts"], event["provider"]) == ([], None)
 
 
 @pytest.mark.parametrize("status", [401, 404, 429, 500, 529])
