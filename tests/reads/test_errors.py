@@ -24,7 +24,15 @@ def error_of(answer, status, code):
 @pytest.mark.parametrize("debug", [False, True])
 async def test_an_unknown_path_is_404_in_the_error_shape(gateway, settings, debug):
     settings.DEBUG = debug
-    for path in ("/v1/no-such", "/v1/", "/v1//models", "/v1/models/", "/v1/models%00", "/api/no-such/", "http://127.0.0.1//v1/chat"):
+    for path in (
+        "/v1/no-such",
+        "/v1/",
+        "/v1//models",
+        "/v1/models/",
+        "/v1/models%00",
+        "/api/no-such/",
+        "http://127.0.0.1//v1/chat",
+    ):
         answer = await gateway.ask(path)
         error_of(answer, 404, "not_found")
         assert "urlconf" not in answer.text.lower()

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from audit.event_id import new_event_id
 from proxy.admission import AdmissionRequest, Admitted, admit
 from proxy.config import Config
 from proxy.embedded_store import EmbeddedStore
 from proxy.errors import GatewayError
-from audit.event_id import new_event_id
 from proxy.redis_keys import epoch_key, stream_key
 from proxy.redis_store import RedisStore
 from proxy.snapshot import BudgetSpec, KeySpec, LimitSpec, QuotaSpec, TenantSpec
