@@ -29,12 +29,12 @@ def rows():
     assert AuditEvent.objects.count() == LedgerEntry.objects.count() == 1
 
 
-def refused(statement: str) -> None:
+def refused(statement: str) -> bool:
+    """Whether everything is as it was after the database said no, in our words."""
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement)
-    assert AuditEvent.objects.count() == LedgerEntry.objects.count() == 1
-    assert not AuditEvent.objects.filter(status="forged").exists()
-    assert not LedgerEntry.objects.filter(status="forged").exists()
+    forged = any(model.objects.filter(status="forged").exists() for model in (AuditEvent, LedgerEntry))
+    return AuditEvent.objects.count() == LedgerEntry.objects.count() == 1 and not forged
 
 
 def again(verb: str, table: str, **changes: str) -> str:
@@ -51,29 +51,29 @@ def again(verb: str, table: str, **changes: str) -> str:
 
 @pytest.mark.parametrize("table", PROTECTED)
 def test_update_is_refused(rows, table):
-    refused(f"UPDATE {table} SET status = 'forged'")
+    assert refused(f"UPDATE {table} SET status = 'forged'")
 
 
 @pytest.mark.parametrize("table", PROTECTED)
 def test_an_update_that_changes_nothing_is_refused(rows, table):
-    refused(f"UPDATE {table} SET status = status")
+    assert refused(f"UPDATE {table} SET status = status")
 
 
 @pytest.mark.parametrize("table", PROTECTED)
 def test_delete_is_refused(rows, table):
-    refused(f"DELETE FROM {table}")
+    assert refused(f"DELETE FROM {table}")
 
 
 @pytest.mark.parametrize("table", PROTECTED)
 def test_an_insert_that_turns_into_an_update_is_refused(rows, table):
-    refused(again("INSERT INTO", table) + " ON CONFLICT (id) DO UPDATE SET status = 'forged'")
+    assert refused(again("INSERT INTO", table) + " ON CONFLICT (id) DO UPDATE SET status = 'forged'")
 
 
 @pytest.mark.parametrize("table", PROTECTED)
 @pytest.mark.parametrize("way", ["REPLACE INTO", "INSERT OR REPLACE INTO"])
 @pytest.mark.skipif(not SQLITE, reason="SQLite's statement")
 def test_replacing_a_row_is_refused(rows, table, way):
-    refused(again(way, table, status="'forged'"))
+    assert refused(again(way, table, status="'forged'"))
 
 
 @pytest.mark.parametrize(
@@ -87,31 +87,33 @@ def test_replacing_a_row_is_refused(rows, table, way):
 )
 @pytest.mark.skipif(not SQLITE, reason="SQLite's statement")
 def test_replacing_by_any_one_unique_key_is_refused(rows, table, changes):
-    refused(again("INSERT OR REPLACE INTO", table, status="'forged'", **changes))
+    assert refused(again("INSERT OR REPLACE INTO", table, status="'forged'", **changes))
 
 
 @pytest.mark.skipif(not SQLITE, reason="SQLite's hidden row number")
 def test_replacing_by_the_hidden_row_number_is_refused(rows):
     changes = {"id": "'another'", "seq": "seq + 1", "status": "'forged'", "rowid": "rowid"}
-    refused(again("INSERT OR REPLACE INTO", EVENT, **changes))
+    assert refused(again("INSERT OR REPLACE INTO", EVENT, **changes))
 
 
 @pytest.mark.parametrize("table", PROTECTED)
 @pytest.mark.parametrize("suffix", ["", " CASCADE", " RESTART IDENTITY"])
 @pytest.mark.skipif(SQLITE, reason="PostgreSQL's statement")
 def test_truncate_is_refused(rows, table, suffix):
-    refused(f"TRUNCATE {table}{suffix}")
+    assert refused(f"TRUNCATE {table}{suffix}")
 
 
 @pytest.mark.skipif(SQLITE, reason="PostgreSQL's statement")
 def test_truncating_what_the_ledger_refers_to_is_refused(rows):
-    refused("TRUNCATE tenants_tenant CASCADE")
+    assert refused("TRUNCATE tenants_tenant CASCADE")
 
 
 @pytest.mark.parametrize("table", PROTECTED)
 @pytest.mark.skipif(SQLITE, reason="PostgreSQL's statement")
 def test_merge_is_refused(rows, table):
-    refused(f"MERGE INTO {table} t USING {table} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET status = 'forged'")
+    assert refused(
+        f"MERGE INTO {table} t USING {table} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET status = 'forged'"
+    )
 
 
 @pytest.mark.parametrize("table", PROTECTED)
@@ -121,7 +123,7 @@ def test_switching_ordinary_triggers_off_does_not_help(rows, table, change):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
     try:
-        refused(change.format(table))
+        assert refused(change.format(table))
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = origin")
